@@ -1,0 +1,20 @@
+//! The Agent Client Protocol, version 1: what coding agents say on their standard output.
+//!
+//! [`Message`] is a line of it; [`Interpreter`] turns the messages of one session into drafts of facts.
+//! Nothing an agent sends is lost: the draft that reads a message carries it as it came (`raw`), and
+//! what we have no word for is a `Foreign` draft. Drafts that no message stands behind (steps, a plan
+//! read out of a todo list) have `Cause::Tolka` and no `raw`.
+//!
+//! Agents differ from the schema and from each other, so reading is lenient: a field of the wrong type
+//! is as if it were absent, and only a message whose heart is missing is foreign.
+
+mod block;
+mod interpreter;
+mod plain;
+mod plan;
+mod rpc;
+mod tool;
+mod wire;
+
+pub use interpreter::Interpreter;
+pub use rpc::{Id, Message, MessageError};

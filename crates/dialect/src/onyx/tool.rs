@@ -1,0 +1,124 @@
+//! A tool call as this wire tells it: the same nine fields in the start, in every progress and in a
+//! request for approval.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde_json::Map;
+use tolka_facts::{Blobs, Json, Time, Tool, ToolKind, ToolStatus};
+
+use super::content::{Item, Place};
+use super::output::{Live, Output};
+use super::rules;
+use super::stamp::Stamp;
+use super::write::{self, Meta};
+use crate::Frames;
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Body<'a> {
+    #[serde(rename = "_meta")]
+    meta: Option<Meta<'a>>,
+    content: Option<Vec<Item<'a>>>,
+    kind: &'static str,
+    locations: Option<Vec<Place<'a>>>,
+    raw_input: Cow<'a, Json>,
+    raw_output: Output<'a>,
+    status: &'static str,
+    title: &'a str,
+    tool_call_id: &'a str,
+}
+
+impl<'a> Body<'a> {
+    /// Always pending and empty, whatever the agent told first.
+    pub(super) fn start(tool: &'a Tool, meta: Option<Meta<'a>>) -> Self {
+        Body {
+            meta,
+            content: None,
+            kind: kind(tool),
+            locations: Some(Vec::new()),
+            raw_input: Cow::Owned(empty()),
+            raw_output: Output::None,
+            status: write::status(ToolStatus::Pending),
+            title: title(tool),
+            tool_call_id: tool.call.as_str(),
+        }
+    }
+
+    pub(super) fn merged(tool: &'a Tool, meta: Option<Meta<'a>>, live: Live, blobs: &dyn Blobs) -> Self {
+        Body {
+            meta,
+            content: tool.content.as_ref().map(|items| items.iter().map(|item| Item::new(item, blobs)).collect()),
+            kind: kind(tool),
+            locations: tool.locations.as_ref().map(|places| places.iter().map(Place::from).collect()),
+            raw_input: input(tool, blobs),
+            raw_output: Output::of(tool, live, blobs),
+            status: write::status(tool.status),
+            title: title(tool),
+            tool_call_id: tool.call.as_str(),
+        }
+    }
+
+    /// The fields without the packet's own: what must differ for a progress to be worth telling.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        // String keys only, and writing to a Vec cannot fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// What a start leaves the reader with, so that a first progress that says no more is not sent. A list
+    /// that is untold and one that is empty are the same to see.
+    pub(super) fn looks_like_start(&self) -> bool {
+        self.content.as_ref().is_none_or(Vec::is_empty)
+            && self.locations.as_ref().is_none_or(Vec::is_empty)
+            && self.raw_input.get() == "{}"
+            && matches!(self.raw_output, Output::None)
+            && self.status == write::status(ToolStatus::Pending)
+    }
+}
+
+pub(super) fn push_start(body: &[u8], time: Time, out: &mut Frames) {
+    push(body, r#"sessionUpdate":"tool_call","type":"tool_call_start"#, time, out);
+}
+
+pub(super) fn push_progress(body: &[u8], time: Time, out: &mut Frames) {
+    push(body, r#"sessionUpdate":"tool_call_update","type":"tool_call_progress"#, time, out);
+}
+
+/// The body was serialised already, to compare it; its closing brace makes room for the packet's fields.
+fn push(body: &[u8], names: &str, time: Time, out: &mut Frames) {
+    out.push_with(|bytes| {
+        bytes.extend_from_slice(body.strip_suffix(b"}").unwrap_or(body));
+        bytes.extend_from_slice(b",\"");
+        bytes.extend_from_slice(names.as_bytes());
+        bytes.extend_from_slice(b"\",\"timestamp\":\"");
+        Stamp(time).with(|text| bytes.extend_from_slice(text.as_bytes()));
+        bytes.extend_from_slice(b"\"}");
+    });
+}
+
+fn empty() -> Json {
+    Json::of(&Map::new())
+}
+
+/// An object, always: a client looks fields up in it.
+fn input<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Cow<'a, Json> {
+    let Some(input) = tool.input.as_ref().filter(|input| !input.is_null()) else { return Cow::Owned(empty()) };
+    let input = input.whole(blobs);
+    match input.get().trim_start().starts_with('{') {
+        true => input,
+        false => Cow::Owned(Json::of(&Map::from_iter([("input".to_owned(), input.value())]))),
+    }
+}
+
+fn title(tool: &Tool) -> &str {
+    match tool.title.is_empty() {
+        true => tool.name.as_deref().unwrap_or_default(),
+        false => &tool.title,
+    }
+}
+
+/// As the agent told it; where it did not, as the document's table has it for a tool of that name.
+fn kind(tool: &Tool) -> &'static str {
+    let by_name = tool.name.as_deref().filter(|_| tool.kind == ToolKind::Other).and_then(rules::kind_by_tool_name);
+    write::kind(by_name.map_or(tool.kind, rules::Kind::on_the_wire))
+}

@@ -1,0 +1,35 @@
+use std::collections::{HashMap, VecDeque};
+
+/// Remembers the last so many things by id; the oldest make room.
+#[derive(Debug)]
+pub(super) struct Recent<T> {
+    known: HashMap<String, T>,
+    order: VecDeque<String>,
+    limit: usize,
+}
+
+impl<T> Recent<T> {
+    pub(super) fn of(limit: usize) -> Self {
+        Recent { known: HashMap::new(), order: VecDeque::new(), limit }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&T> {
+        self.known.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.known.get_mut(id)
+    }
+
+    pub(super) fn insert(&mut self, id: &str, value: T) {
+        if self.known.insert(id.to_owned(), value).is_some() {
+            return;
+        }
+        self.order.push_back(id.to_owned());
+        if self.order.len() > self.limit
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.known.remove(&oldest);
+        }
+    }
+}

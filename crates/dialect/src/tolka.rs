@@ -1,0 +1,41 @@
+//! Our own wire: each fact is one frame, as the journal stores it (`Fact`'s JSON, with its version in `v`).
+//! A value of over 32 KiB stands in it as a head and a hash; `/v1/blobs/{hash}` has the whole.
+
+use tolka_facts::{Blobs, Draft, Fact, Tip};
+
+use crate::{DecodeError, Frames, SseReader};
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Encoder;
+
+impl crate::Encoder for Encoder {
+    fn encode(&mut self, fact: &Fact, _: &Tip, _: &dyn Blobs, out: &mut Frames) {
+        out.push_with(|bytes| fact.write_json(bytes));
+    }
+
+    fn state(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Decoder {
+    reader: SseReader,
+}
+
+impl crate::Decoder for Decoder {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        self.reader.feed(bytes, &mut events)?;
+        for event in events {
+            let fact = Fact::from_json(event.data.as_bytes())
+                .map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
+            out.push(Draft { cause: fact.cause, event: fact.event, raw: fact.raw });
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, _: &mut Vec<Draft>) -> Result<(), DecodeError> {
+        self.reader.finish()
+    }
+}

@@ -1,0 +1,129 @@
+//! What holds for the bytes of any run, in every dialect; and what holds on OpenCode's wire alone.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use tolka_dialect::{Dialect, Frames, opencode};
+use tolka_facts::{Event, Tip};
+
+use crate::runs;
+use crate::support::{PROFILES, Run, cases};
+
+/// Takes every dialect up anew at every fact, from the kept state, and compares with the telling in one
+/// go. That the state after each fact is the same too makes it hold for every pair of cuts.
+fn taken_up_anywhere(run: &Run) -> Result<(), TestCaseError> {
+    for dialect in Dialect::ALL {
+        let whole = run.told(dialect);
+        let mut straight = dialect.encoder();
+        let (mut tip, mut kept_tip) = (Tip::default(), Vec::new());
+        let mut state = Vec::new();
+        for (fact, expected) in run.facts.iter().zip(&whole) {
+            if !kept_tip.is_empty() {
+                tip = serde_json::from_slice(&kept_tip).unwrap();
+            }
+            let mut encoder = dialect.resume(&state).expect("a state of this version");
+            let mut frames = Frames::default();
+            tip.apply(fact);
+            encoder.encode(fact, &tip, &run.blobs, &mut frames);
+            let told: Vec<_> = frames.iter().map(<[u8]>::to_vec).collect();
+            prop_assert_eq!(&told, expected, "{} at {}", dialect, fact.seq);
+            straight.encode(fact, &tip, &run.blobs, &mut Frames::default());
+            state = encoder.state();
+            prop_assert_eq!(&state, &straight.state(), "{} at {}", dialect, fact.seq);
+            if tip.is_idle() {
+                prop_assert!(state.is_empty(), "{dialect} holds state while idle at {}", fact.seq);
+            }
+            kept_tip = serde_json::to_vec(&tip).unwrap();
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn i4_a_stream_is_taken_up_anywhere(run in runs::run()) {
+        taken_up_anywhere(&run)?;
+    }
+
+    #[test]
+    fn i4_holds_for_facts_in_any_order(run in runs::wild()) {
+        taken_up_anywhere(&run)?;
+    }
+
+    #[test]
+    fn event_ids_ascend(run in runs::run()) {
+        for profile in PROFILES {
+            let events = run.events(profile);
+            let ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
+            prop_assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+            prop_assert!(ids.iter().all(|id| id.starts_with("evt_") && id.len() == 30));
+        }
+    }
+
+    #[test]
+    fn a_call_is_pending_first_and_silent_after_its_end(run in runs::run()) {
+        for profile in PROFILES {
+            let mut last = HashMap::<String, String>::new();
+            for event in run.events(profile) {
+                let part = &event["properties"]["part"];
+                if part["type"] != "tool" {
+                    continue;
+                }
+                let status = part["state"]["status"].as_str().unwrap().to_owned();
+                let before = last.insert(part["callID"].as_str().unwrap().to_owned(), status.clone());
+                match before.as_deref() {
+                    None => prop_assert_eq!(status, "pending"),
+                    Some(before) => prop_assert!(before == "pending" || before == "running", "{} after {}", status, before),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_ends_with_one_idle(run in runs::run()) {
+        for profile in PROFILES {
+            for (fact, frames) in run.facts.iter().zip(run.told(Dialect::OpenCode(profile))) {
+                let kinds: Vec<String> = frames.iter().map(|frame| kind(frame)).collect();
+                let idles = kinds.iter().filter(|kind| *kind == "session.idle").count();
+                let ends = matches!(fact.event, Event::TurnEnded(_));
+                prop_assert_eq!(idles, usize::from(ends));
+                prop_assert!(!ends || kinds.last().is_some_and(|kind| kind == "session.idle"));
+            }
+        }
+    }
+
+    #[test]
+    fn parts_stand_in_a_message_that_was_told(run in runs::run()) {
+        for profile in PROFILES {
+            let mut messages = Vec::new();
+            for event in run.events(profile) {
+                let properties = &event["properties"];
+                match event["type"].as_str() {
+                    Some("message.updated") => messages.push(properties["info"]["id"].clone()),
+                    Some("message.part.updated") => prop_assert!(messages.contains(&properties["part"]["messageID"])),
+                    Some("message.part.delta") => prop_assert!(messages.contains(&properties["messageID"])),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+fn kind(frame: &[u8]) -> String {
+    let event: Value = serde_json::from_slice(frame).unwrap();
+    event["type"].as_str().unwrap().to_owned()
+}
+
+/// 200 KB in pieces of 5 bytes, the way models write.
+#[test]
+fn a_long_answer_costs_a_multiple_of_its_length() {
+    let run = crate::clients::long_answer(200_000 / 5);
+    let frames = run.told(Dialect::OpenCode(opencode::Profile::Superset));
+    let all: usize = frames.iter().flatten().map(Vec::len).sum();
+    let whole: usize = frames.iter().flatten().filter(|frame| kind(frame) == "message.part.updated").map(Vec::len).sum();
+    println!("{} {}", all / 200_000, whole / 200_000);
+    assert!(whole < 80 * 200_000, "{} times", whole / 200_000);
+}

@@ -1,0 +1,474 @@
+//! Everything that can happen. Past tense, self-contained, and readable for ever: a field may be added
+//! as an option, never renamed, never removed, never given another meaning.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ArtifactId, BlobRef, Block, Body, CallId, Json, Location, MessageId, PartId, RequestId, SessionId, ToolContent,
+    ToolKind, ToolStatus, TurnId,
+};
+
+/// Declares the events: for each a struct, a variant that holds it, and its name on the wire.
+macro_rules! events {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal { $($(#[$attr:meta])* $field:ident : $type:ty),* $(,)? })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            pub struct $variant { $($(#[$attr])* pub $field: $type),* }
+
+            impl From<$variant> for Event {
+                fn from(event: $variant) -> Event {
+                    Event::$variant(event)
+                }
+            }
+        )*
+
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Event { $($variant($variant)),* }
+
+        impl Event {
+            /// Every name, in the order of this file; documentation and tests walk it.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            pub fn name(&self) -> &'static str {
+                match self { $(Event::$variant(_) => $name),* }
+            }
+
+            pub(crate) fn serialize_data<S: serde::ser::SerializeStruct>(&self, out: &mut S) -> Result<(), S::Error> {
+                match self { $(Event::$variant(data) => out.serialize_field("data", data)),* }
+            }
+
+            /// `None` for a name that this version does not know.
+            pub(crate) fn deserialize_data<'de, M: serde::de::MapAccess<'de>>(
+                name: &str,
+                map: &mut M,
+            ) -> Option<Result<Event, M::Error>> {
+                match name {
+                    $($name => Some(map.next_value().map(Event::$variant)),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+events! {
+    SessionCreated = "session_created" {
+        /// The folder the agent works in.
+        workspace: String,
+        agent: String,
+        title: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] mode: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] model: Option<Model>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] parent: Option<Parent>,
+    }
+    /// What is named changed; the rest stayed.
+    SessionChanged = "session_changed" {
+        #[serde(skip_serializing_if = "Option::is_none", default)] title: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] mode: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] model: Option<Model>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] agent: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] archived: Option<bool>,
+    }
+    SessionDeleted = "session_deleted" {}
+
+    /// A client asked for a turn. It waits here, durable, until the session is free.
+    PromptQueued = "prompt_queued" {
+        turn: TurnId,
+        message: MessageId,
+        content: Vec<Block>,
+        /// The client's own name for this request: the same key twice is one turn.
+        #[serde(skip_serializing_if = "Option::is_none", default)] key: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] agent: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] model: Option<Model>,
+        /// What the client knows beside the prompt: open file, selection, attachments.
+        #[serde(skip_serializing_if = "Option::is_none", default)] context: Option<Json>,
+    }
+    /// Taken out of the queue before it started.
+    PromptDropped = "prompt_dropped" { turn: TurnId }
+    TurnStarted = "turn_started" {
+        turn: TurnId,
+        #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,
+    }
+    TurnEnded = "turn_ended" {
+        turn: TurnId,
+        stop: Stop,
+        #[serde(skip_serializing_if = "Option::is_none", default)] usage: Option<Usage>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<f64>,
+        /// `_meta` of the agent's answer, for dialects that pass it on.
+        #[serde(skip_serializing_if = "Option::is_none", default)] meta: Option<Json>,
+    }
+    /// One call of the model inside a turn.
+    StepStarted = "step_started" {
+        message: MessageId,
+        #[serde(skip_serializing_if = "Option::is_none", default)] model: Option<Model>,
+    }
+    StepEnded = "step_ended" {
+        message: MessageId,
+        finish: Finish,
+        #[serde(skip_serializing_if = "Option::is_none", default)] usage: Option<Usage>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<f64>,
+    }
+
+    TextAppended = "text_appended" { part: PartId, text: String }
+    ThoughtAppended = "thought_appended" { part: PartId, text: String }
+
+    /// A tool call began or changed; the fold merges the updates of one call.
+    ToolChanged = "tool_changed" {
+        call: CallId,
+        #[serde(skip_serializing_if = "Option::is_none", default)] name: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] kind: Option<ToolKind>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] title: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] status: Option<ToolStatus>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] input: Option<Json>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] output: Option<Json>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] content: Option<Vec<ToolContent>>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] locations: Option<Vec<Location>>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<Body>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] meta: Option<Json>,
+    }
+    InputAppended = "input_appended" { call: CallId, text: String }
+    OutputAppended = "output_appended" { call: CallId, text: String }
+
+    PlanSet = "plan_set" { entries: Vec<PlanEntry> }
+    ModeSet = "mode_set" { mode: String }
+    CommandsSet = "commands_set" { commands: Vec<Command> }
+    /// How full the context is, and what the session has cost so far.
+    UsageSet = "usage_set" {
+        used: u64,
+        size: u64,
+        #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<Cost>,
+    }
+    Noticed = "noticed" {
+        severity: Severity,
+        title: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] description: Option<String>,
+    }
+
+    FileChanged = "file_changed" {
+        path: String,
+        operation: FileOperation,
+        #[serde(skip_serializing_if = "Option::is_none", default)] before: Option<BlobRef>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] after: Option<BlobRef>,
+        added: u64,
+        removed: u64,
+        #[serde(skip_serializing_if = "Option::is_none", default)] call: Option<CallId>,
+    }
+    ArtifactSaved = "artifact_saved" {
+        id: ArtifactId,
+        kind: ArtifactKind,
+        name: String,
+        path: String,
+        mime: String,
+        size: u64,
+        #[serde(skip_serializing_if = "Option::is_none", default)] preview: Option<String>,
+    }
+
+    PermissionAsked = "permission_asked" {
+        request: RequestId,
+        #[serde(skip_serializing_if = "Option::is_none", default)] call: Option<CallId>,
+        /// What is asked for, as rules name it: `bash`, `edit`, …
+        permission: String,
+        title: String,
+        #[serde(skip_serializing_if = "Vec::is_empty", default)] patterns: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] metadata: Option<Json>,
+        options: Vec<PermissionOption>,
+    }
+    PermissionAnswered = "permission_answered" {
+        request: RequestId,
+        /// `None`: nobody chose; the turn was cancelled or the server stopped.
+        #[serde(skip_serializing_if = "Option::is_none", default)] option: Option<String>,
+        by: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] reason: Option<String>,
+    }
+    QuestionAsked = "question_asked" {
+        request: RequestId,
+        #[serde(skip_serializing_if = "Option::is_none", default)] call: Option<CallId>,
+        questions: Vec<Question>,
+    }
+    QuestionAnswered = "question_answered" {
+        request: RequestId,
+        /// One list of chosen labels per question. `None`: rejected.
+        #[serde(skip_serializing_if = "Option::is_none", default)] answers: Option<Vec<Vec<String>>>,
+        by: String,
+    }
+
+    CompactionStarted = "compaction_started" { id: String, automatic: bool }
+    CompactionEnded = "compaction_ended" {
+        id: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] summary: Option<Body>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<String>,
+    }
+
+    CheckpointSaved = "checkpoint_saved" { checkpoint: String, files: u64 }
+    RewindStarted = "rewind_started" { checkpoint: String, message: MessageId }
+    Rewound = "rewound" { checkpoint: String, message: MessageId, files: Vec<String> }
+    Unrewound = "unrewound" { checkpoint: String, files: Vec<String> }
+    MessageHidden = "message_hidden" { message: MessageId }
+
+    /// Something went wrong that the person should know. Inside a turn it is why the turn fails.
+    Failed = "failed" {
+        kind: FailureKind,
+        message: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] code: Option<i64>,
+        retryable: bool,
+        #[serde(skip_serializing_if = "Option::is_none", default)] details: Option<Json>,
+    }
+    /// What an agent said and we have no word for; the envelope's `raw` has it whole.
+    Foreign = "foreign" { origin: String, what: String }
+
+    InstanceDisposed = "instance_disposed" { directory: String }
+    VersionChanged = "version_changed" { version: String }
+    UpdateFound = "update_found" { version: String }
+    BranchChanged = "branch_changed" {
+        directory: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] branch: Option<String>,
+    }
+    PtyChanged = "pty_changed" {
+        id: String,
+        change: PtyChange,
+        #[serde(skip_serializing_if = "Option::is_none", default)] info: Option<Json>,
+    }
+}
+
+impl Event {
+    /// Moves every long value out to `put`; see [`Body::spill`].
+    pub fn spill(&mut self, put: &mut dyn FnMut(&[u8])) {
+        match self {
+            Event::PromptQueued(e) => {
+                e.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.spill(put));
+                e.context.iter_mut().for_each(|json| json.spill(put));
+            }
+            Event::ToolChanged(e) => {
+                [&mut e.input, &mut e.output, &mut e.meta].into_iter().flatten().for_each(|json| json.spill(put));
+                e.error.iter_mut().for_each(|body| body.spill(put));
+                for content in e.content.iter_mut().flatten() {
+                    match content {
+                        ToolContent::Content { block } => block.bodies_mut().for_each(|body| body.spill(put)),
+                        ToolContent::Diff { old, new, .. } => {
+                            old.iter_mut().for_each(|body| body.spill(put));
+                            new.spill(put);
+                        }
+                        ToolContent::Terminal { .. } => {}
+                    }
+                }
+            }
+            Event::PermissionAsked(e) => e.metadata.iter_mut().for_each(|json| json.spill(put)),
+            Event::CompactionEnded(e) => e.summary.iter_mut().for_each(|body| body.spill(put)),
+            Event::Failed(e) => e.details.iter_mut().for_each(|json| json.spill(put)),
+            Event::TurnEnded(e) => e.meta.iter_mut().for_each(|json| json.spill(put)),
+            _ => {}
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    pub provider: String,
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    pub session: SessionId,
+    pub kind: ParentKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParentKind {
+    Subagent,
+    Fork,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    EndTurn,
+    MaxTokens,
+    MaxTurnRequests,
+    Refusal,
+    Cancelled,
+    /// A [`Failed`] fact says why.
+    Failed,
+    /// The server stopped in the middle of the turn.
+    Interrupted,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    Stop,
+    ToolCalls,
+    Length,
+    Error,
+    Cancelled,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub reasoning: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub cache_read: u64,
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub cache_write: u64,
+}
+
+impl Usage {
+    pub fn total(&self) -> u64 {
+        self.input + self.output + self.reasoning + self.cache_read + self.cache_write
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        self.input += other.input;
+        self.output += other.output;
+        self.reasoning += other.reasoning;
+        self.cache_read += other.cache_read;
+        self.cache_write += other.cache_write;
+    }
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    pub amount: f64,
+    pub currency: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanEntry {
+    pub content: String,
+    pub status: PlanStatus,
+    pub priority: Priority,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    High,
+    Medium,
+    Low,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    pub name: String,
+    pub description: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileOperation {
+    Create,
+    Update,
+    Delete,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    File,
+    Image,
+    WebApp,
+    NextjsApp,
+    Markdown,
+    Document,
+    Presentation,
+    Spreadsheet,
+    Pdf,
+    Code,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionOption {
+    pub id: String,
+    pub name: String,
+    pub kind: OptionKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OptionKind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+}
+
+impl OptionKind {
+    pub fn allows(self) -> bool {
+        matches!(self, OptionKind::AllowOnce | OptionKind::AllowAlways)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    pub question: String,
+    pub header: String,
+    pub options: Vec<QuestionOption>,
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub multiple: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionOption {
+    pub label: String,
+    pub description: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The agent's process or its model went wrong.
+    Agent,
+    /// A key or a login is missing or wrong.
+    Auth,
+    /// The provider answered with an error.
+    Provider,
+    /// The answer did not fit.
+    OutputLength,
+    Aborted,
+    /// The agent has no place to run.
+    Sandbox,
+    Storage,
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PtyChange {
+    Created,
+    Updated,
+    Exited,
+    Deleted,
+}
+

@@ -1,0 +1,40 @@
+//! What can happen in a session, and nothing else: no clock, no disk, no network.
+//!
+//! Everything an agent does becomes a [`Fact`]: an envelope around an [`Event`]. Facts are appended to
+//! a journal and never changed; every other state in the system is a fold over them. Two folds live
+//! here: [`Tip`], the bounded state that encoders and the session's actor need, and [`View`], the
+//! whole session for a reader who wants a snapshot.
+//!
+//! ```
+//! use tolka_facts::{Cause, Draft, Event, PartId, SessionId, Time, Tip, event::TextAppended};
+//!
+//! let text = Event::TextAppended(TextAppended { part: PartId::from("prt_1"), text: "Hello".into() });
+//! let fact = Draft::new(Cause::Agent, text).stamp(SessionId::from("ses_1"), 1, Time::from_millis(0));
+//! let mut tip = Tip::default();
+//! tip.apply(&fact);
+//! assert_eq!(tip.seq, 1);
+//! ```
+
+mod block;
+mod body;
+pub mod event;
+mod fact;
+mod id;
+mod json;
+mod rope;
+mod time;
+mod tip;
+mod tool;
+mod view;
+
+pub use block::Block;
+pub use body::{BlobRef, Blobs, Body, Hash, INLINE_LIMIT, NoBlobs};
+pub use event::Event;
+pub use fact::{Cause, Draft, Fact, FactError, VERSION};
+pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, TurnId, derived_id};
+pub use json::Json;
+pub use rope::Rope;
+pub use time::Time;
+pub use tip::{Ask, Head, OpenStep, OpenText, OpenTurn, Queued, Tip, Voice};
+pub use tool::{Location, Tool, ToolContent, ToolKind, ToolStatus};
+pub use view::{Message, Part, Role, View};

@@ -1,0 +1,412 @@
+//! The bounded state after a fact: what is open now, never what was. Encoders read it to fill in what a
+//! partial update leaves out; the session's actor reads it to know what it was doing when it died.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, Usage, UsageSet};
+use crate::{CallId, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
+
+/// How many ended calls a turn remembers, to tell a late update from a new call.
+const REMEMBERED_CALLS: usize = 1024;
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Tip {
+    pub seq: u64,
+    pub time: Time,
+    pub head: Head,
+    #[serde(skip_serializing_if = "VecDeque::is_empty", default)]
+    pub queue: VecDeque<Queued>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub turn: Option<OpenTurn>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub plan: Vec<PlanEntry>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub usage: Option<UsageSet>,
+    /// What the last fact ended. It stays for that one fact, so that an encoder can tell the end.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_text: Option<OpenText>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ended_turn: Option<OpenTurn>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub answered: Option<Ask>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dropped: Option<Queued>,
+}
+
+/// What is known of the session as a whole.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Head {
+    pub id: SessionId,
+    pub workspace: String,
+    pub agent: String,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mode: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<Model>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parent: Option<Parent>,
+    pub created: Time,
+    pub updated: Time,
+    #[serde(default)]
+    pub archived: bool,
+    #[serde(default)]
+    pub deleted: bool,
+    /// Turns that were started, ever.
+    pub turns: u64,
+    pub tokens: Usage,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Cost>,
+    pub files: u64,
+    pub added: u64,
+    pub removed: u64,
+    /// A turn is open. Kept here so that a list can say so, and so that a restart finds what to recover.
+    #[serde(default)]
+    pub busy: bool,
+    #[serde(default)]
+    pub queued: u64,
+    /// Permissions and questions that wait for a person.
+    #[serde(default)]
+    pub waiting: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Queued {
+    pub seq: u64,
+    pub time: Time,
+    pub prompt: PromptQueued,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    pub id: TurnId,
+    /// From 0, over the whole session.
+    pub index: u64,
+    pub first_seq: u64,
+    pub started: Time,
+    /// The user's message.
+    pub message: MessageId,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<Model>,
+    pub steps: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub step: Option<OpenStep>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub text: Option<OpenText>,
+    /// Open calls, and the one that the last fact ended.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tools: Vec<Tool>,
+    #[serde(skip_serializing_if = "VecDeque::is_empty", default)]
+    pub ended_calls: VecDeque<CallId>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asks: Vec<Ask>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub failure: Option<Failed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenStep {
+    pub message: MessageId,
+    pub first_seq: u64,
+    pub started: Time,
+    /// A tool was called in it.
+    pub tools: bool,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub model: Option<Model>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Voice {
+    Text,
+    Thought,
+}
+
+/// A run of text that may still grow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenText {
+    pub part: PartId,
+    pub voice: Voice,
+    pub message: MessageId,
+    pub first_seq: u64,
+    pub started: Time,
+    pub text: Rope,
+}
+
+/// Something that waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ask {
+    Permission(PermissionAsked),
+    Question(QuestionAsked),
+}
+
+impl Ask {
+    pub fn request(&self) -> &RequestId {
+        match self {
+            Ask::Permission(ask) => &ask.request,
+            Ask::Question(ask) => &ask.request,
+        }
+    }
+}
+
+impl OpenTurn {
+    /// The call, open or ended by the last fact.
+    pub fn tool(&self, call: &CallId) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.call == *call)
+    }
+
+    pub fn open_tools(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().filter(|tool| tool.is_open())
+    }
+
+    /// The message that parts belong to now: the open step's, or the user's if none was told.
+    pub fn current_message(&self) -> &MessageId {
+        self.step.as_ref().map_or(&self.message, |step| &step.message)
+    }
+}
+
+impl Tip {
+    /// No turn is open. Encoders hold no state then, so a stream can be taken up here with a fresh one.
+    pub fn is_idle(&self) -> bool {
+        self.turn.is_none()
+    }
+
+    /// The call, open or ended by the last fact.
+    pub fn tool(&self, call: &CallId) -> Option<&Tool> {
+        self.turn.as_ref().and_then(|turn| turn.tool(call))
+    }
+
+    pub fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.turn.iter().flat_map(|turn| &turn.asks)
+    }
+
+    pub fn apply(&mut self, fact: &Fact) {
+        self.seq = fact.seq;
+        self.time = fact.time;
+        self.ended_text = None;
+        self.ended_turn = None;
+        self.answered = None;
+        self.dropped = None;
+        if let Some(turn) = &mut self.turn {
+            turn.tools.retain(Tool::is_open);
+        }
+        self.apply_event(fact);
+        self.head.busy = self.turn.is_some();
+        self.head.queued = self.queue.len() as u64;
+        self.head.waiting = self.asks().count() as u64;
+    }
+
+    fn apply_event(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::SessionCreated(e) => {
+                self.head = Head {
+                    id: fact.session.clone(),
+                    workspace: e.workspace.clone(),
+                    agent: e.agent.clone(),
+                    title: e.title.clone(),
+                    mode: e.mode.clone(),
+                    model: e.model.clone(),
+                    parent: e.parent.clone(),
+                    created: fact.time,
+                    updated: fact.time,
+                    ..Head::default()
+                };
+            }
+            Event::SessionChanged(e) => {
+                let head = &mut self.head;
+                head.title = e.title.clone().unwrap_or_else(|| std::mem::take(&mut head.title));
+                head.agent = e.agent.clone().unwrap_or_else(|| std::mem::take(&mut head.agent));
+                head.mode = e.mode.clone().or_else(|| head.mode.take());
+                head.model = e.model.clone().or_else(|| head.model.take());
+                head.archived = e.archived.unwrap_or(head.archived);
+                head.updated = fact.time;
+            }
+            Event::SessionDeleted(_) => self.head.deleted = true,
+            Event::PromptQueued(e) => {
+                self.queue.push_back(Queued { seq: fact.seq, time: fact.time, prompt: e.clone() });
+                self.head.updated = fact.time;
+            }
+            Event::PromptDropped(e) => {
+                let at = self.queue.iter().position(|queued| queued.prompt.turn == e.turn);
+                self.dropped = at.and_then(|at| self.queue.remove(at));
+            }
+            Event::TurnStarted(e) => self.start_turn(&e.turn, fact),
+            Event::TurnEnded(e) => {
+                self.end_text();
+                self.ended_turn = self.turn.take();
+                self.head.updated = fact.time;
+                if let Some(usage) = e.usage
+                    && self.ended_turn.as_ref().is_none_or(|turn| turn.steps == 0)
+                {
+                    self.head.tokens += usage;
+                }
+            }
+            Event::StepStarted(e) => {
+                self.end_text();
+                if let Some(turn) = &mut self.turn {
+                    turn.steps += 1;
+                    turn.step = Some(OpenStep {
+                        message: e.message.clone(),
+                        first_seq: fact.seq,
+                        started: fact.time,
+                        tools: false,
+                        model: e.model.clone(),
+                    });
+                }
+            }
+            Event::StepEnded(e) => {
+                self.end_text();
+                self.head.tokens += e.usage.unwrap_or_default();
+                if let Some(turn) = &mut self.turn {
+                    turn.step = None;
+                }
+            }
+            Event::TextAppended(e) => self.append(Voice::Text, &e.part, &e.text, fact),
+            Event::ThoughtAppended(e) => self.append(Voice::Thought, &e.part, &e.text, fact),
+            Event::ToolChanged(e) => {
+                if let Some(tool) = self.call(&e.call, fact) {
+                    tool.merge(e, fact.time);
+                    let ended = !tool.is_open();
+                    if let Some(turn) = self.turn.as_mut().filter(|_| ended) {
+                        turn.ended_calls.push_back(e.call.clone());
+                        if turn.ended_calls.len() > REMEMBERED_CALLS {
+                            turn.ended_calls.pop_front();
+                        }
+                    }
+                }
+            }
+            Event::InputAppended(e) => {
+                if let Some(tool) = self.call(&e.call, fact) {
+                    tool.live_input.push(&e.text);
+                }
+            }
+            Event::OutputAppended(e) => {
+                if let Some(tool) = self.call(&e.call, fact) {
+                    tool.live_output.push(&e.text);
+                }
+            }
+            Event::PlanSet(e) => self.plan.clone_from(&e.entries),
+            Event::ModeSet(e) => self.head.mode = Some(e.mode.clone()),
+            Event::UsageSet(e) => {
+                self.head.cost = e.cost.clone().or_else(|| self.head.cost.take());
+                self.usage = Some(e.clone());
+            }
+            Event::FileChanged(e) => {
+                self.head.files += 1;
+                self.head.added += e.added;
+                self.head.removed += e.removed;
+            }
+            Event::PermissionAsked(e) => self.ask(Ask::Permission(e.clone())),
+            Event::QuestionAsked(e) => self.ask(Ask::Question(e.clone())),
+            Event::PermissionAnswered(e) => self.answer(&e.request),
+            Event::QuestionAnswered(e) => self.answer(&e.request),
+            Event::Failed(e) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.failure = Some(e.clone());
+                }
+            }
+            Event::CommandsSet(_)
+            | Event::Noticed(_)
+            | Event::ArtifactSaved(_)
+            | Event::CompactionStarted(_)
+            | Event::CompactionEnded(_)
+            | Event::CheckpointSaved(_)
+            | Event::RewindStarted(_)
+            | Event::Rewound(_)
+            | Event::Unrewound(_)
+            | Event::MessageHidden(_)
+            | Event::Foreign(_)
+            | Event::InstanceDisposed(_)
+            | Event::VersionChanged(_)
+            | Event::UpdateFound(_)
+            | Event::BranchChanged(_)
+            | Event::PtyChanged(_) => {}
+        }
+    }
+
+    fn start_turn(&mut self, id: &TurnId, fact: &Fact) {
+        let at = self.queue.iter().position(|queued| queued.prompt.turn == *id);
+        let prompt = at.and_then(|at| self.queue.remove(at)).map(|queued| queued.prompt);
+        self.turn = Some(OpenTurn {
+            id: id.clone(),
+            index: self.head.turns,
+            first_seq: fact.seq,
+            started: fact.time,
+            message: prompt.as_ref().map(|p| p.message.clone()).unwrap_or_default(),
+            model: prompt.and_then(|p| p.model),
+            steps: 0,
+            step: None,
+            text: None,
+            tools: Vec::new(),
+            ended_calls: VecDeque::new(),
+            asks: Vec::new(),
+            failure: None,
+        });
+        self.head.turns += 1;
+        self.head.updated = fact.time;
+    }
+
+    fn end_text(&mut self) {
+        self.ended_text = self.turn.as_mut().and_then(|turn| turn.text.take());
+    }
+
+    fn append(&mut self, voice: Voice, part: &PartId, text: &str, fact: &Fact) {
+        let Some(turn) = &mut self.turn else { return };
+        if turn.text.as_ref().is_none_or(|open| open.part != *part || open.voice != voice) {
+            self.ended_text = turn.text.take();
+            turn.text = Some(OpenText {
+                part: part.clone(),
+                voice,
+                message: turn.current_message().clone(),
+                first_seq: fact.seq,
+                started: fact.time,
+                text: Rope::default(),
+            });
+        }
+        if let Some(open) = &mut turn.text {
+            open.text.push(text);
+        }
+    }
+
+    /// The call to change, made on first sight. `None` when no turn is open or the call has ended:
+    /// nothing comes after a terminal state.
+    fn call(&mut self, call: &CallId, fact: &Fact) -> Option<&mut Tool> {
+        let turn = self.turn.as_mut()?;
+        if let Some(at) = turn.tools.iter().position(|tool| tool.call == *call) {
+            return Some(&mut turn.tools[at]);
+        }
+        if turn.ended_calls.contains(call) {
+            return None;
+        }
+        self.ended_text = turn.text.take();
+        let message = turn.current_message().clone();
+        if let Some(step) = &mut turn.step {
+            step.tools = true;
+        }
+        turn.tools.push(Tool {
+            call: call.clone(),
+            first_seq: fact.seq,
+            first_time: fact.time,
+            message,
+            ..Tool::default()
+        });
+        turn.tools.last_mut()
+    }
+
+    fn ask(&mut self, ask: Ask) {
+        if let Some(turn) = &mut self.turn {
+            turn.asks.push(ask);
+        }
+    }
+
+    fn answer(&mut self, request: &RequestId) {
+        if let Some(turn) = &mut self.turn
+            && let Some(at) = turn.asks.iter().position(|ask| ask.request() == request)
+        {
+            self.answered = Some(turn.asks.remove(at));
+        }
+    }
+}

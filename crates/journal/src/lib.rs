@@ -1,0 +1,152 @@
+//! The memory: facts in order, durable before anybody sees them, and the blobs they refer to.
+//!
+//! [`Journal`] is all that the rest of the system knows of storage. It assumes no single process:
+//! appending compares and sets, and places in the feed of all sessions are numbers that only the
+//! journal gives out. [`Sqlite`] is the one that ships; `tests/journal/conformance.rs` is written
+//! against the trait and holds for any other.
+
+mod sqlite;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tolka_facts::{Fact, Hash, Head, SessionId};
+
+pub use sqlite::{Owner, Sqlite, SqliteOptions};
+
+/// What a call to the journal gives when it is done. Boxed, so that a journal can be a trait object; its
+/// price is nothing beside a disk.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
+
+pub trait Journal: Send + Sync + 'static {
+    /// Appends facts, all or none, durable when it returns and visible no earlier.
+    ///
+    /// The facts are of one session, gapless, and the first one's `seq` is one above the session's
+    /// last: else [`JournalError::Conflict`], and nothing has changed.
+    fn append(&self, batch: Append) -> Pending<'_, ()>;
+
+    /// Up to `limit` facts after a place of the scope, in order; fewer only at the end or when a page is full.
+    fn read(&self, scope: &Scope, after: u64, limit: usize) -> Pending<'_, Vec<Entry>>;
+
+    /// What [`Journal::read`] would give, if memory has it. `None`: ask the disk.
+    fn recent(&self, scope: &Scope, after: u64, limit: usize) -> Option<Vec<Entry>>;
+
+    /// The scope's last place, and every later one as it becomes durable.
+    fn watch(&self, scope: &Scope) -> watch::Receiver<u64>;
+
+    /// The `seq` that a mark stands at; see [`Append::marks`].
+    fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>>;
+
+    /// Keeps a state of a fold, to start from later. Losing one costs time, nothing else.
+    fn keep(&self, session: &SessionId, name: &str, state: Kept) -> Pending<'_, ()>;
+
+    /// The latest kept state at or before `seq`; with `idle`, the latest that was idle.
+    fn kept(&self, session: &SessionId, name: &str, seq: u64, idle: bool) -> Pending<'_, Option<Kept>>;
+
+    /// A blob. It blocks on the disk: call it where that is fine.
+    fn blob(&self, hash: &Hash) -> Result<Option<Vec<u8>>, JournalError>;
+
+    fn session(&self, session: &SessionId) -> Pending<'_, Option<SessionRow>>;
+
+    /// Sessions that are not deleted, the latest changed first.
+    fn sessions(&self, query: SessionQuery) -> Pending<'_, Vec<SessionRow>>;
+
+    /// Removes a deleted session whole: facts, marks, states, and the blobs that nobody else refers to.
+    fn purge(&self, session: &SessionId) -> Pending<'_, Purged>;
+
+    /// Names this journal. A place that another journal gave out means nothing here.
+    fn epoch(&self) -> &str;
+}
+
+/// Whose facts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One session's; places are its `seq`.
+    Session(SessionId),
+    /// Everybody's, in the order they became durable; places are the journal's own, ascending, with gaps.
+    All,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The place in the scope that was read.
+    pub place: u64,
+    pub fact: Arc<Fact>,
+}
+
+/// One atomic change of a session's journal.
+#[derive(Debug, Default)]
+pub struct Append {
+    pub facts: Vec<Arc<Fact>>,
+    /// What the facts refer to; durable with them.
+    pub blobs: Vec<(Hash, Vec<u8>)>,
+    /// Names that can be looked up in one step: where a turn began and ended, which request key was used.
+    pub marks: Vec<(String, u64)>,
+    /// What lists show of the session after these facts.
+    pub head: Option<Head>,
+    /// The session's tip after these facts, where it is time to keep one; kept under [`TIP`].
+    pub tip: Option<Kept>,
+}
+
+/// The name under which the session's actor keeps its tip.
+pub const TIP: &str = "tip";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub seq: u64,
+    pub idle: bool,
+    pub state: Vec<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionRow {
+    pub head: Head,
+    /// Its last `seq`.
+    pub seq: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct SessionQuery {
+    /// Only sessions of this folder.
+    pub workspace: Option<String>,
+    /// 0 means all.
+    pub limit: usize,
+    /// Only sessions that were changed before this one was; for paging.
+    pub after: Option<SessionId>,
+    /// Deleted ones too, for the purge.
+    pub deleted: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Purged {
+    pub facts: u64,
+    pub blobs: u64,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum JournalError {
+    #[error("session {session} stands at {actual}, not at {expected}: somebody else appended")]
+    Conflict { session: SessionId, expected: u64, actual: u64 },
+    #[error("not an append: {detail}")]
+    Malformed { detail: String },
+    #[error("the disk that holds {path} is full; free some space, what was acknowledged is safe")]
+    DiskFull { path: String },
+    #[error("{path} is damaged: {detail}; restore it from a backup, or move it away to start afresh")]
+    Damaged { path: String, detail: String },
+    #[error("the data folder {path} is in use by {owner}; stop it or choose another folder with --data")]
+    InUse { path: String, owner: String },
+    #[error("{path} was written by a newer version of Tolka (format {found}, this one reads up to {known})")]
+    TooNew { path: String, found: u32, known: u32 },
+    #[error("no session {session}")]
+    NoSession { session: SessionId },
+    #[error("session {session} is not deleted, so it is not purged")]
+    NotDeleted { session: SessionId },
+    #[error("the journal has been closed")]
+    Closed,
+    #[error("{path}: {detail}")]
+    Storage { path: String, detail: String },
+}

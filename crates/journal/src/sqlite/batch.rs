@@ -1,0 +1,158 @@
+//! An append, made ready by the one who asks for it, so that the writer's thread does nothing but write.
+
+use std::sync::Arc;
+
+use tolka_facts::{Fact, Hash, Head, SessionId};
+
+use crate::{Append, JournalError, Kept};
+
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) session: SessionId,
+    /// Never empty, of one session, gapless, from 1 or above.
+    facts: Vec<Arc<Fact>>,
+    /// All bodies, one after the other: one allocation for a batch.
+    bodies: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+    /// The blobs that the facts refer to, whoever brought them: a fork refers to its parent's.
+    pub(super) refs: Vec<String>,
+    pub(super) blobs: Vec<(Hash, Vec<u8>)>,
+    pub(super) marks: Vec<(String, u64)>,
+    pub(super) head: Option<HeadRow>,
+    pub(super) tip: Option<Kept>,
+}
+
+/// A session's head, and of it what lists are sorted and filtered by.
+#[derive(Debug)]
+pub(super) struct HeadRow {
+    pub(super) workspace: String,
+    pub(super) updated: u64,
+    pub(super) deleted: bool,
+    pub(super) json: Vec<u8>,
+}
+
+impl HeadRow {
+    pub(super) fn new(head: &Head) -> Self {
+        HeadRow {
+            workspace: head.workspace.clone(),
+            updated: head.updated.micros(),
+            deleted: head.deleted,
+            // A head has string keys only, and writing to a Vec cannot fail.
+            json: serde_json::to_vec(head).unwrap_or_default(),
+        }
+    }
+}
+
+impl Batch {
+    /// `None`: there is nothing to append.
+    pub(super) fn prepare(append: Append) -> Result<Option<Self>, JournalError> {
+        let Append { facts, blobs, marks, head, tip } = append;
+        let Some(first) = facts.first().map(Arc::clone) else {
+            let nothing = blobs.is_empty() && marks.is_empty() && head.is_none() && tip.is_none();
+            return if nothing { Ok(None) } else { Err(malformed("an append without facts belongs to no session")) };
+        };
+        if first.seq == 0 {
+            return Err(malformed("facts are counted from 1"));
+        }
+        let (mut bodies, mut ends, mut refs) = (Vec::new(), Vec::with_capacity(facts.len()), Vec::new());
+        for (seq, fact) in (first.seq..).zip(&facts) {
+            if fact.session != first.session {
+                return Err(malformed("an append with facts of two sessions"));
+            }
+            if fact.seq != seq {
+                let session = first.session.clone();
+                return Err(JournalError::Conflict { session, expected: fact.seq.saturating_sub(1), actual: seq - 1 });
+            }
+            let start = bodies.len();
+            fact.write_json(&mut bodies);
+            ends.push(bodies.len());
+            find_refs(&bodies[start..], &mut refs);
+        }
+        refs.extend(blobs.iter().map(|(hash, _)| hash.as_str().to_owned()));
+        refs.sort_unstable();
+        refs.dedup();
+        let head = head.as_ref().map(HeadRow::new);
+        Ok(Some(Batch { session: first.session.clone(), facts, bodies, ends, refs, blobs, marks, head, tip }))
+    }
+
+    pub(super) fn facts(&self) -> &[Arc<Fact>] {
+        &self.facts
+    }
+
+    pub(super) fn first(&self) -> &Fact {
+        &self.facts[0]
+    }
+
+    pub(super) fn last_seq(&self) -> u64 {
+        self.first().seq + self.facts.len() as u64 - 1
+    }
+
+    pub(super) fn bodies(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, end)| &self.bodies[start..*end])
+    }
+
+    /// What it adds to the memory of a group, and to its transaction.
+    pub(super) fn bytes(&self) -> usize {
+        self.bodies.len() + self.blobs.iter().map(|(_, content)| content.len()).sum::<usize>()
+    }
+}
+
+fn malformed(detail: &str) -> JournalError {
+    JournalError::Malformed { detail: detail.to_owned() }
+}
+
+/// As [`Fact::blobs`] finds them, in the text that is there anyway. One too many keeps a blob longer than need
+/// be; one too few would lose it.
+fn find_refs(body: &[u8], refs: &mut Vec<String>) {
+    const MARK: &str = r#""hash":""#;
+    let body = std::str::from_utf8(body).unwrap_or_default();
+    for (at, _) in body.match_indices(MARK) {
+        let hash = body.get(at + MARK.len()..at + MARK.len() + 64);
+        refs.extend(hash.filter(|hash| hash.bytes().all(|c| c.is_ascii_hexdigit())).map(str::to_owned));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tolka_facts::event::{Foreign, ToolChanged};
+    use tolka_facts::{Draft, Json, Time};
+
+    #[test]
+    fn finds_every_blob_that_a_fact_refers_to() {
+        let long = |text: &str| text.repeat(40_000);
+        let tool = ToolChanged {
+            call: "call".into(),
+            name: None,
+            kind: None,
+            title: None,
+            status: None,
+            input: Some(Json::of(&long("a"))),
+            output: None,
+            content: None,
+            locations: None,
+            error: Some(long("b").into()),
+            meta: None,
+        };
+        let foreign = Foreign { origin: "test".into(), what: "it".into() };
+        let mut drafts = [Draft::agent(tool), Draft::agent(foreign).with_raw(Json::of(&long("c")))];
+        let mut spilled = Vec::new();
+        drafts.iter_mut().for_each(|draft| draft.spill(&mut |content| spilled.push(Hash::of(content))));
+        let session = SessionId::from("ses_1");
+        let facts: Vec<_> = (1..)
+            .zip(drafts)
+            .map(|(seq, draft)| Arc::new(draft.stamp(session.clone(), seq, Time::from_millis(seq))))
+            .collect();
+        let mut told: Vec<_> = facts.iter().flat_map(|fact| fact.blobs()).collect();
+        told.sort();
+        let batch = Batch::prepare(Append { facts, ..Append::default() }).unwrap().unwrap();
+        assert_eq!(batch.refs, told);
+        let mut spilled: Vec<_> = spilled.iter().map(|hash| hash.as_str().to_owned()).collect();
+        spilled.sort();
+        assert_eq!(batch.refs, spilled);
+        assert_eq!(spilled.len(), 3);
+        assert_eq!(batch.bodies().map(Fact::from_json).filter_map(Result::ok).count(), 2);
+    }
+}

@@ -1,0 +1,179 @@
+//! What every route can reach, and how a server comes up and goes down.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::response::Response;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tolka_facts::Time;
+use tolka_journal::Journal;
+use tolka_session::Desk;
+
+use crate::fault::{Family, Fault};
+use crate::metrics::Metrics;
+use crate::stream::Tongues;
+use crate::token::Keyring;
+use crate::{guard, listen, onyx, opencode, page, v1};
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub host: IpAddr,
+    /// 0 picks a free one.
+    pub port: u16,
+    /// Where agents work when a client names no folder; others must be inside it.
+    pub workspace: PathBuf,
+    /// Everything the server keeps.
+    pub data: PathBuf,
+    /// A token given on the command line; it may do everything.
+    pub token: Option<String>,
+    pub allow_hosts: Vec<String>,
+    pub allow_origins: Vec<String>,
+    /// Streams that may be open at once.
+    pub max_readers: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(
+        "{host} can be reached from other machines, and no token is set; add one with `tolka token add`, pass --token, \
+         or listen on 127.0.0.1"
+    )]
+    OpenToAll { host: IpAddr },
+    #[error("cannot listen on {address}: {error}; another server may run there, try --port 0")]
+    Listen { address: SocketAddr, error: std::io::Error },
+    #[error(transparent)]
+    Tokens(#[from] crate::token::TokenError),
+}
+
+/// Shared by all requests; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct App(Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) desk: Desk,
+    pub(crate) tongues: Tongues,
+    pub(crate) keyring: Keyring,
+    pub(crate) metrics: Metrics,
+    /// Turns true when the server goes down; streams end on it.
+    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) started: Time,
+}
+
+impl std::ops::Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        self.desk.journal()
+    }
+
+    /// The folder that a client asks for, if agents may work there: the configured one or one inside it.
+    pub(crate) fn workspace(&self, wanted: Option<&str>) -> Result<String, Fault> {
+        let root = &self.config.workspace;
+        let Some(wanted) = wanted else { return Ok(root.display().to_string()) };
+        // Resolved first, so that neither `..` nor a link leads out.
+        let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
+        match folder {
+            Some(folder) if folder.starts_with(root) => Ok(folder.display().to_string()),
+            Some(_) => Err(Fault::Forbidden(format!("{wanted} is outside of the server's workspace, {}.", root.display()))),
+            None => Err(Fault::BadRequest(format!("{wanted} is not a folder."))),
+        }
+    }
+}
+
+/// A server that listens; it answers from the moment [`Server::bind`] returns and `run` is polled.
+pub struct Server {
+    app: App,
+    listener: TcpListener,
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+}
+
+impl Server {
+    pub async fn bind(config: Config, desk: Desk) -> Result<Self, StartError> {
+        let keyring = Keyring::open(&config.data, config.token.as_deref())?;
+        if !config.host.is_loopback() && keyring.is_empty() {
+            return Err(StartError::OpenToAll { host: config.host });
+        }
+        let wanted = SocketAddr::new(config.host, config.port);
+        let failed = |error| StartError::Listen { address: wanted, error };
+        let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let (stop, stopping) = watch::channel(false);
+        let app = App(Arc::new(Shared {
+            tongues: Tongues::new(desk.journal().clone()),
+            config,
+            desk,
+            keyring,
+            metrics: Metrics::default(),
+            stopping,
+            started: Time::now(),
+        }));
+        Ok(Server { app, listener, address, stop })
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Whether requests need a token.
+    pub fn is_locked(&self) -> bool {
+        !self.app.keyring.is_empty()
+    }
+
+    /// Serves until `shutdown` resolves; then turn streams end, feeds are cut, and turns end as interrupted.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let Server { app, listener, stop, .. } = self;
+        let router = router(app.clone());
+        let recovering = app.desk.clone();
+        let recovery = tokio::spawn(async move {
+            match recovering.recover().await {
+                Ok(0) => {}
+                Ok(n) => tracing::info!(sessions = n, "took up what the last run left open"),
+                Err(error) => tracing::error!(%error, "some sessions could not be taken up"),
+            }
+        });
+        listen::serve(listener, router, app.clone(), shutdown, stop).await;
+        recovery.abort();
+        app.desk.shut_down().await;
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+fn router(app: App) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/metrics", get(v1::metrics))
+        .merge(page::routes())
+        .merge(onyx::routes())
+        .merge(opencode::routes())
+        .nest("/v1", v1::routes())
+        .fallback(no_route)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(app.clone(), guard::guard))
+        .with_state(app)
+}
+
+async fn no_route(uri: axum::http::Uri) -> Response {
+    Fault::NotFound(format!("nothing is at {}", uri.path())).into_response(Family::of(uri.path()))
+}
+
+async fn wrong_method(method: axum::http::Method, uri: axum::http::Uri) -> Response {
+    Fault::WrongMethod(format!("{} does not take {method}", uri.path())).into_response(Family::of(uri.path()))
+}

@@ -1,0 +1,162 @@
+//! Every way a request can fail, and how each family of clients is told. The words are for the client;
+//! what only the operator may know is logged where it is handled.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use tolka_journal::JournalError;
+use tolka_session::SessionError;
+
+/// Whose routes, and so whose shape of errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    Tolka,
+    Onyx,
+    OpenCode,
+}
+
+impl Family {
+    pub(crate) fn of(path: &str) -> Self {
+        let is_under = |root: &str| path == root || path.starts_with(&format!("{root}/"));
+        if is_under("/v1") || is_under("/metrics") || is_under("/healthz") {
+            Family::Tolka
+        } else if is_under("/api") || is_under("/sessions") {
+            Family::Onyx
+        } else {
+            Family::OpenCode
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Fault {
+    BadRequest(String),
+    Unauthorized(String),
+    Forbidden(String),
+    NotFound(String),
+    WrongMethod(String),
+    Timeout(String),
+    Conflict(String),
+    Gone(String),
+    TooLarge(String),
+    TooMany(String),
+    Storage(String),
+    Unavailable(String),
+    Internal,
+}
+
+impl Fault {
+    fn parts(&self) -> (StatusCode, &'static str, &str) {
+        match self {
+            Fault::BadRequest(m) => (StatusCode::BAD_REQUEST, "bad_request", m),
+            Fault::Unauthorized(m) => (StatusCode::UNAUTHORIZED, "unauthorized", m),
+            Fault::Forbidden(m) => (StatusCode::FORBIDDEN, "forbidden", m),
+            Fault::NotFound(m) => (StatusCode::NOT_FOUND, "not_found", m),
+            Fault::WrongMethod(m) => (StatusCode::METHOD_NOT_ALLOWED, "wrong_method", m),
+            Fault::Timeout(m) => (StatusCode::REQUEST_TIMEOUT, "timeout", m),
+            Fault::Conflict(m) => (StatusCode::CONFLICT, "conflict", m),
+            Fault::Gone(m) => (StatusCode::GONE, "gone", m),
+            Fault::TooLarge(m) => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", m),
+            Fault::TooMany(m) => (StatusCode::TOO_MANY_REQUESTS, "too_many", m),
+            Fault::Storage(m) => (StatusCode::INSUFFICIENT_STORAGE, "storage", m),
+            Fault::Unavailable(m) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", m),
+            Fault::Internal => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "internal",
+                "Something went wrong in the server; its log says what.",
+            ),
+        }
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        self.parts().2
+    }
+
+    fn body(&self, family: Family) -> Value {
+        let (_, code, message) = self.parts();
+        match family {
+            Family::Tolka => json!({ "error": { "code": code, "message": message } }),
+            Family::Onyx => json!({ "error_code": code.to_uppercase(), "detail": message }),
+            Family::OpenCode => match self {
+                Fault::NotFound(_) => json!({ "name": "NotFoundError", "data": { "message": message } }),
+                Fault::BadRequest(_) | Fault::TooLarge(_) => {
+                    json!({ "name": "BadRequest", "data": { "message": message, "kind": "Payload" } })
+                }
+                _ => json!({ "name": "UnknownError", "data": { "message": message } }),
+            },
+        }
+    }
+
+    pub(crate) fn into_response(self, family: Family) -> Response {
+        let (status, ..) = self.parts();
+        let mut response = (status, axum::Json(self.body(family))).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"tolka\""));
+        }
+        response
+    }
+}
+
+impl From<SessionError> for Fault {
+    fn from(error: SessionError) -> Self {
+        let message = error.to_string();
+        match error {
+            SessionError::NotFound(_) | SessionError::NotAsked(_) | SessionError::NotQueued(_) => Fault::NotFound(message),
+            SessionError::UnknownAgent { .. }
+            | SessionError::EmptyPrompt
+            | SessionError::NoSuchOption { .. }
+            | SessionError::WrongAnswers { .. } => Fault::BadRequest(message),
+            SessionError::QueueFull { .. } => Fault::TooMany(message),
+            SessionError::AlreadyAnswered(_) => Fault::Conflict(message),
+            SessionError::ShuttingDown => Fault::Unavailable(message),
+            SessionError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<JournalError> for Fault {
+    fn from(error: JournalError) -> Self {
+        tracing::error!(%error, "the journal failed a request");
+        match error {
+            JournalError::DiskFull { .. } => {
+                Fault::Storage("The server's disk is full. What was acknowledged is safe; free some space and try again.".to_owned())
+            }
+            JournalError::NoSession { session } => Fault::NotFound(format!("Session not found: {session}")),
+            JournalError::NotDeleted { .. } | JournalError::Conflict { .. } => Fault::Conflict(error.to_string()),
+            JournalError::Damaged { .. } => {
+                Fault::Storage("The server's journal is damaged; its log says where. Restore it from a backup.".to_owned())
+            }
+            JournalError::InUse { .. }
+            | JournalError::TooNew { .. }
+            | JournalError::Closed
+            | JournalError::Malformed { .. }
+            | JournalError::Storage { .. } => Fault::Internal,
+        }
+    }
+}
+
+/// A fault on its way out of a route of one family. `E::from` makes `?` work there.
+macro_rules! family_error {
+    ($name:ident, $family:expr) => {
+        #[derive(Debug)]
+        pub(crate) struct $name(pub(crate) Fault);
+
+        impl<F: Into<Fault>> From<F> for $name {
+            fn from(fault: F) -> Self {
+                $name(fault.into())
+            }
+        }
+
+        impl IntoResponse for $name {
+            fn into_response(self) -> Response {
+                self.0.into_response($family)
+            }
+        }
+    };
+}
+
+family_error!(TolkaError, Family::Tolka);
+family_error!(OnyxError, Family::Onyx);
+family_error!(OpenCodeError, Family::OpenCode);

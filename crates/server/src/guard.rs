@@ -1,0 +1,211 @@
+//! Who may come in: the request must be meant for this server (`Host`), come from a page of ours or
+//! from no page at all (`Origin`), and carry a token with the right scope if any token exists.
+//!
+//! A web page of somebody else's can make a browser on this machine send requests here; that is why
+//! loopback alone is no protection, and why these checks stand before every route.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+
+use crate::app::App;
+use crate::fault::{Family, Fault};
+use crate::token::Scope;
+
+pub(crate) const COOKIE: &str = "tolka_token";
+
+/// Who sent a request, as far as tokens tell; facts name them.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller(pub(crate) String);
+
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let family = Family::of(&path);
+    app.metrics.request(family);
+    match admit(&app, &request, &path) {
+        Ok(Admitted::Preflight(origin)) => with_cors(StatusCode::NO_CONTENT.into_response(), Some(origin)),
+        Ok(Admitted::Caller(caller, origin)) => {
+            request.extensions_mut().insert(caller);
+            with_cors(next.run(request).await, origin)
+        }
+        Err(fault) => {
+            tracing::debug!(%path, reason = fault.message(), "turned away");
+            app.metrics.turned_away();
+            fault.into_response(family)
+        }
+    }
+}
+
+enum Admitted {
+    Preflight(HeaderValue),
+    Caller(Caller, Option<HeaderValue>),
+}
+
+fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
+    let headers = request.headers();
+    let host = check_host(app, request)?;
+    let origin = check_origin(app, headers, &host, path)?;
+    if request.method() == Method::OPTIONS
+        && let Some(origin) = origin
+    {
+        return Ok(Admitted::Preflight(origin));
+    }
+    if path == "/healthz" || app.keyring.is_empty() {
+        return Ok(Admitted::Caller(Caller("local".to_owned()), origin));
+    }
+    let wanted = scope_of(request.method(), path);
+    // The page's first link carries the token, and gets a cookie for it; see `page`.
+    let linked = (path == "/").then(|| linked_token(request.uri().query())).flatten();
+    let presented = linked.or_else(|| presented_token(headers));
+    let Some(presented) = presented else {
+        return Err(Fault::Unauthorized(
+            "A token is needed: send it as `Authorization: Bearer <token>`, as the password of Basic, or open the link that the server printed."
+                .to_owned(),
+        ));
+    };
+    let Some(token) = app.keyring.find(&presented) else {
+        return Err(Fault::Unauthorized("This token is not known here; `tolka token list` shows which are.".to_owned()));
+    };
+    if !token.allows(wanted) {
+        return Err(Fault::Forbidden(format!("The token `{}` lacks the scope `{wanted}` that this needs.", token.name)));
+    }
+    Ok(Admitted::Caller(Caller(token.name), origin))
+}
+
+fn check_host(app: &App, request: &Request) -> Result<String, Fault> {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str())).unwrap_or_default();
+    let name = host_name(host);
+    let is_ours = matches!(name, "localhost" | "127.0.0.1" | "[::1]")
+        || name == app.config.host.to_string()
+        || app.config.allow_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
+    if is_ours {
+        return Ok(host.to_owned());
+    }
+    Err(Fault::Forbidden(format!(
+        "This server does not answer to the name `{}`; allow it with --allow-host.",
+        name.chars().take(80).collect::<String>()
+    )))
+}
+
+/// The name without its port; an address in brackets keeps them.
+fn host_name(host: &str) -> &str {
+    match host.rfind(':') {
+        Some(colon) if host[colon + 1..].bytes().all(|b| b.is_ascii_digit()) && !host.ends_with(']') => &host[..colon],
+        _ => host,
+    }
+}
+
+/// Gives the origin that may read the answer, if the request comes from a page.
+fn check_origin(app: &App, headers: &HeaderMap, host: &str, path: &str) -> Result<Option<HeaderValue>, Fault> {
+    let foreign = || Fault::Forbidden("Pages of another origin may not use this server; allow one with --allow-origin.".to_owned());
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let text = origin.to_str().map_err(|_| foreign())?;
+        let is_own = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) == Some(host);
+        let is_allowed = app.config.allow_origins.iter().any(|allowed| allowed == text);
+        return if is_own || is_allowed { Ok(Some(origin.clone())) } else { Err(foreign()) };
+    }
+    // Images, scripts and forms of a foreign page carry no Origin, but browsers say where they come from. A
+    // link that a person follows to the page itself is fine.
+    let fetched_from = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+    let is_link = headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") && is_page(path);
+    match fetched_from {
+        Some("cross-site" | "same-site") if !is_link => Err(foreign()),
+        _ => Ok(None),
+    }
+}
+
+fn is_page(path: &str) -> bool {
+    path == "/" || path.starts_with("/s/")
+}
+
+fn presented_token(headers: &HeaderMap) -> Option<String> {
+    if let Some(authorization) = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()) {
+        let (scheme, value) = authorization.split_once(' ')?;
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(value.trim().to_owned());
+        }
+        if scheme.eq_ignore_ascii_case("basic") {
+            let decoded = base64::engine::general_purpose::STANDARD.decode(value.trim()).ok()?;
+            let decoded = String::from_utf8(decoded).ok()?;
+            return decoded.split_once(':').map(|(_, password)| password.to_owned());
+        }
+        return None;
+    }
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    cookies.flat_map(|line| line.split(';')).find_map(|pair| {
+        let (name, value) = pair.trim().split_once('=')?;
+        (name == COOKIE).then(|| value.to_owned())
+    })
+}
+
+pub(crate) fn linked_token(query: Option<&str>) -> Option<String> {
+    query?.split('&').find_map(|pair| pair.strip_prefix("token=")).map(str::to_owned)
+}
+
+/// What a request needs. Reading is `view`; what steers an agent is `prompt`; what lets it act is `approve`;
+/// what cannot be taken back is `admin`.
+fn scope_of(method: &Method, path: &str) -> Scope {
+    let is_answer = ["/permission", "/permissions/", "/question", "/answer", "/approvals"];
+    match *method {
+        Method::GET | Method::HEAD | Method::OPTIONS => Scope::View,
+        Method::DELETE if !path.contains("/queue/") => Scope::Admin,
+        _ if path.contains("/purge") => Scope::Admin,
+        _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
+        _ => Scope::Prompt,
+    }
+}
+
+fn with_cors(mut response: Response, origin: Option<HeaderValue>) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    if let Some(origin) = origin {
+        let fixed: [(HeaderName, &'static str); 5] = [
+            (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
+            (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
+            (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, last-event-id, x-opencode-directory"),
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "tolka-session, tolka-turn"),
+            (header::VARY, "origin"),
+        ];
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        for (name, value) in fixed {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_names_lose_their_port_and_nothing_else() {
+        for (host, name) in [
+            ("localhost:4096", "localhost"),
+            ("localhost", "localhost"),
+            ("[::1]:4096", "[::1]"),
+            ("[::1]", "[::1]"),
+            ("127.0.0.1:1", "127.0.0.1"),
+            ("evil.example:80", "evil.example"),
+            ("127.0.0.1.evil.example", "127.0.0.1.evil.example"),
+        ] {
+            assert_eq!(host_name(host), name);
+        }
+    }
+
+    #[test]
+    fn scopes_follow_what_a_request_can_do() {
+        let scope = |method: Method, path: &str| scope_of(&method, path);
+        assert_eq!(scope(Method::GET, "/session"), Scope::View);
+        assert_eq!(scope(Method::POST, "/session/ses_1/message"), Scope::Prompt);
+        assert_eq!(scope(Method::POST, "/permission/per_1/reply"), Scope::Approve);
+        assert_eq!(scope(Method::POST, "/session/ses_1/permissions/per_1"), Scope::Approve);
+        assert_eq!(scope(Method::POST, "/v1/sessions/ses_1/answers/per_1"), Scope::Approve);
+        assert_eq!(scope(Method::DELETE, "/session/ses_1"), Scope::Admin);
+        assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/queue/trn_1"), Scope::Prompt);
+    }
+}

@@ -1,0 +1,21 @@
+//! The door: one port, on which each family of clients finds its own routes and errors in its own shape.
+//!
+//! Nothing here builds a fact: requests become calls to the desk, and streams are read from the journal.
+//! Closed by default: every request passes the [`guard`](crate::guard) before it reaches a route.
+
+mod app;
+mod fault;
+mod guard;
+mod listen;
+mod metrics;
+mod onyx;
+mod opencode;
+mod page;
+mod request;
+mod stream;
+mod token;
+mod v1;
+
+pub use app::{Config, Server, StartError};
+pub use stream::{Channel, Cursor, Dress, Follow, JournalBlobs, Reader, Tongues, Until, Voice, Whose};
+pub use token::{Scope, Token, TokenError, TokenFile};

@@ -1,0 +1,90 @@
+//! Permissions that wait for a person. Their ids are global on this wire: a decision names no session.
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::IntoResponse;
+use axum::{Extension, Json};
+use serde_json::{Value, json};
+use tolka_facts::event::PermissionAsked;
+use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
+use tolka_journal::SessionQuery;
+use tolka_session::{Answer, SessionError};
+
+use super::{Answered, each_fact, fact_at, find, shapes};
+use crate::app::App;
+use crate::fault::Fault;
+use crate::guard::Caller;
+use crate::request::{json_body, text_field};
+use crate::stream::JournalBlobs;
+
+pub(super) async fn live(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let row = find(&app, &id).await?;
+    // Asked again by every page of every session: no need to wake an actor for those that wait for nobody.
+    let items = if row.head.waiting > 0 { waiting(&app, &row.head.id).await? } else { Vec::new() };
+    let items: Vec<Value> = items.into_iter().map(|(_, shown)| shown).collect();
+    Ok(Json(json!({ "items": items })).into_response())
+}
+
+pub(super) async fn decide(
+    State(app): State<App>,
+    Path(approval): Path<String>,
+    Extension(Caller(by)): Extension<Caller>,
+    body: Body,
+) -> Answered {
+    let body = json_body(body).await?;
+    let decision = text_field(&body, "decision")?;
+    let allow = match decision {
+        Some("APPROVED") => true,
+        Some("REJECTED") => false,
+        _ => return Err(Fault::BadRequest("`decision` must be APPROVED or REJECTED.".to_owned()).into()),
+    };
+    let request = RequestId::from(approval);
+    let (session, mut shown) = asked(&app, &request).await?;
+    app.desk.answer(&session, request.clone(), Answer::Kind { allow, always: false, reason: None }, by).await?;
+    let answered = app.journal().mark(&session, &answered_mark(&request)).await?.ok_or(Fault::Internal)?;
+    shown["decision"] = json!(decision);
+    shown["decided_at"] = json!(shapes::stamp(fact_at(&app, &session, answered).await?.fact.time));
+    shown["is_live"] = json!(false);
+    Ok(Json(shown).into_response())
+}
+
+/// The session that waits for this answer, and the approval as its client sees it.
+async fn asked(app: &App, request: &RequestId) -> Result<(SessionId, Value), Fault> {
+    let rows = app.journal().sessions(SessionQuery::default()).await?;
+    for row in rows.iter().filter(|row| row.head.waiting > 0) {
+        let found = waiting(app, &row.head.id).await?.into_iter().find(|(ask, _)| ask.request == *request);
+        if let Some((_, shown)) = found {
+            return Ok((row.head.id.clone(), shown));
+        }
+    }
+    for row in rows.iter().filter(|row| row.head.turns > 0) {
+        if app.journal().mark(&row.head.id, &answered_mark(request)).await?.is_some() {
+            return Err(SessionError::AlreadyAnswered(request.clone()).into());
+        }
+    }
+    Err(Fault::NotFound("Approval request not found".to_owned()))
+}
+
+async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked, Value)>, Fault> {
+    let tip = app.desk.tip(session).await?;
+    let Some(turn) = &tip.turn else { return Ok(Vec::new()) };
+    let blobs = JournalBlobs(app.journal().clone());
+    let mut items = Vec::new();
+    each_fact(app, session, turn.first_seq, |entry| {
+        if let Event::PermissionAsked(ask) = &entry.fact.event
+            && is_open(&tip, &ask.request)
+        {
+            items.push((ask.clone(), shapes::approval(&tip, ask, entry.fact.time, &blobs)));
+        }
+    })
+    .await?;
+    Ok(items)
+}
+
+fn is_open(tip: &Tip, request: &RequestId) -> bool {
+    tip.asks().any(|ask| matches!(ask, Ask::Permission(ask) if ask.request == *request))
+}
+
+fn answered_mark(request: &RequestId) -> String {
+    format!("answered:{request}")
+}

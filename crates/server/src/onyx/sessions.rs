@@ -1,0 +1,236 @@
+//! Sessions: made, listed, named, read back, deleted; and what Onyx's frontend asks about them on every page.
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tolka_dialect::onyx::{Profile, Row, Rows};
+use tolka_facts::event::{ArtifactSaved, Model, ParentKind, SessionChanged};
+use tolka_facts::{Block, Event, Head, SessionId, Time, Tip};
+use tolka_journal::{Scope, SessionQuery};
+use tolka_session::NewSession;
+
+use super::{Answered, PAGE, each_fact, find, shapes};
+use crate::app::App;
+use crate::fault::Fault;
+use crate::request::{json_body, text_field};
+use crate::stream::JournalBlobs;
+
+/// A made-up name is a line in a sidebar.
+const NAME: usize = 60;
+
+/// Subagents' sessions are told inside their parents', and are no lines of the list.
+pub(super) async fn list(State(app): State<App>) -> Answered {
+    let rows = app.journal().sessions(SessionQuery::default()).await?;
+    let is_shown = |head: &Head| {
+        let is_subagent = head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
+        // The server's own journal has a row as well, without an id.
+        !is_subagent && !head.archived && !head.id.as_str().is_empty() && !head.id.is_server()
+    };
+    let sessions: Vec<Value> =
+        rows.iter().filter(|row| is_shown(&row.head)).map(|row| shapes::session(&row.head)).collect();
+    Ok(Json(json!({ "sessions": sessions })).into_response())
+}
+
+/// Always a new one. Onyx hands out an empty session again, because each costs it a sandbox; here a session costs
+/// nothing, and two clients that each asked for their own must not share one.
+pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let title = text_field(&body, "name")?.map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
+    // What Onyx's frontend also sends has no meaning here, but a wrong type is still a mistake to tell.
+    for name in ["headless", "demo_data_enabled"] {
+        if !matches!(body.get(name), None | Some(Value::Null | Value::Bool(_))) {
+            return Err(Fault::BadRequest(format!("`{name}` must be true or false.")).into());
+        }
+    }
+    for name in ["user_work_area", "user_level"] {
+        text_field(&body, name)?;
+    }
+    let model = match (text_field(&body, "llm_provider_type")?, text_field(&body, "llm_model_name")?) {
+        (Some(provider), Some(id)) => Some(Model { provider: provider.to_owned(), id: id.to_owned() }),
+        _ => None,
+    };
+    let new = NewSession { workspace: app.workspace(None)?, title, model, ..NewSession::default() };
+    let tip = app.desk.create(new).await?;
+    Ok(Json(shapes::detailed_session(&tip.head)).into_response())
+}
+
+/// Also the answer to a restore: there is nothing to wake.
+pub(super) async fn get(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let row = find(&app, &id).await?;
+    Ok(Json(shapes::detailed_session(&row.head)).into_response())
+}
+
+pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let row = find(&app, &id).await?;
+    app.desk.delete(&row.head.id).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `null` asks for a made-up name.
+pub(super) async fn rename(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let given = text_field(&body, "name")?.map(str::trim);
+    if given.is_some_and(str::is_empty) {
+        return Err(Fault::BadRequest("`name` is empty; give null to have one made up.".to_owned()).into());
+    }
+    let row = find(&app, &id).await?;
+    let name = match given {
+        Some(name) => Some(name.to_owned()),
+        None => made_up_name(&app, &row.head.id).await?,
+    };
+    set_title(&app, &row.head.id, name).await?;
+    Ok(Json(shapes::session(&find(&app, &id).await?.head)).into_response())
+}
+
+pub(super) async fn generate_name(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let row = find(&app, &id).await?;
+    let name = made_up_name(&app, &row.head.id).await?;
+    set_title(&app, &row.head.id, name).await?;
+    let name = find(&app, &id).await?.head.title;
+    Ok(Json(json!({ "name": name })).into_response())
+}
+
+async fn set_title(app: &App, session: &SessionId, title: Option<String>) -> Result<(), Fault> {
+    if title.is_some() {
+        let change = SessionChanged { title, mode: None, model: None, agent: None, archived: None };
+        app.desk.change(session, change).await?;
+    }
+    Ok(())
+}
+
+/// The first line of the first prompt; `None` while there is no prompt.
+async fn made_up_name(app: &App, session: &SessionId) -> Result<Option<String>, Fault> {
+    let (scope, mut at) = (Scope::Session(session.clone()), 0);
+    loop {
+        let page = app.journal().read(&scope, at, PAGE).await?;
+        let Some(last) = page.last() else { return Ok(None) };
+        at = last.place;
+        for entry in &page {
+            let Event::PromptQueued(prompt) = &entry.fact.event else { continue };
+            let texts = prompt.content.iter().filter_map(|block| match block {
+                Block::Text { text, .. } => Some(text.head()),
+                _ => None,
+            });
+            if let Some(line) = texts.flat_map(str::lines).map(str::trim).find(|line| !line.is_empty()) {
+                return Ok(Some(clipped(line)));
+            }
+        }
+    }
+}
+
+fn clipped(line: &str) -> String {
+    if line.chars().count() <= NAME {
+        return line.to_owned();
+    }
+    let head: String = line.chars().take(NAME - 1).collect();
+    let whole_words = head.rsplit_once(' ').map_or(head.as_str(), |(words, _)| words);
+    format!("{}…", whole_words.trim_end())
+}
+
+#[derive(Serialize)]
+struct Messages<'a> {
+    messages: Vec<&'a Row>,
+}
+
+pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let row = find(&app, &id).await?;
+    let blobs = JournalBlobs(app.journal().clone());
+    let (mut rows, mut tip) = (Rows::new(Profile::Current), Tip::default());
+    each_fact(&app, &row.head.id, 0, |entry| {
+        tip.apply(&entry.fact);
+        rows.apply(&entry.fact, &tip, &blobs);
+    })
+    .await?;
+    Ok(Json(Messages { messages: rows.rows().collect() }).into_response())
+}
+
+pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let session = find(&app, &id).await?.head.id;
+    let mut saved: Vec<(ArtifactSaved, Time, Time)> = Vec::new();
+    each_fact(&app, &session, 0, |entry| {
+        let Event::ArtifactSaved(artifact) = &entry.fact.event else { return };
+        let time = entry.fact.time;
+        match saved.iter_mut().find(|(known, ..)| known.id == artifact.id) {
+            Some((known, _, updated)) => (*known, *updated) = (artifact.clone(), time),
+            None => saved.push((artifact.clone(), time, time)),
+        }
+    })
+    .await?;
+    let shown: Vec<Value> = saved
+        .iter()
+        .map(|(artifact, created, updated)| shapes::artifact(&session, artifact, *created, *updated))
+        .collect();
+    Ok(Json(shown).into_response())
+}
+
+pub(super) async fn sandbox_status(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    find(&app, &id).await?;
+    Ok(Json(json!({ "status": "running" })).into_response())
+}
+
+/// Tolka serves no web apps of agents.
+pub(super) async fn webapp_info(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    find(&app, &id).await?;
+    let none = json!({
+        "has_webapp": false,
+        "webapp_url": null,
+        "status": "running",
+        "ready": false,
+        "sharing_scope": "private",
+    });
+    Ok(Json(none).into_response())
+}
+
+/// Whether a session that a page made in advance is still as good as new. A missing one is not, and no error.
+pub(super) async fn is_unused(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let unused = match find(&app, &id).await {
+        Ok(row) => (row.head.turns == 0 && row.head.queued == 0).then_some(row.head.id),
+        Err(Fault::NotFound(_)) => None,
+        Err(fault) => return Err(fault.into()),
+    };
+    Ok(Json(json!({ "valid": unused.is_some(), "session_id": unused })).into_response())
+}
+
+/// No session is a scheduled run; its client reads "not found" as that.
+pub(super) async fn scheduled_run(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    find(&app, &id).await?;
+    Err(Fault::NotFound("This session is not a scheduled run".to_owned()).into())
+}
+
+pub(super) async fn suggestions(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    find(&app, &id).await?;
+    Ok(Json(json!({ "suggestions": [] })).into_response())
+}
+
+/// 0 is "no limit" to its client.
+pub(super) async fn limit() -> Answered {
+    let none = json!({
+        "is_limited": false,
+        "limit_type": "weekly",
+        "messages_used": 0,
+        "limit": 0,
+        "reset_timestamp": null,
+    });
+    Ok(Json(none).into_response())
+}
+
+pub(super) async fn connectors() -> Answered {
+    Ok(Json(json!({ "connectors": [] })).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_made_up_name_is_cut_between_words() {
+        assert_eq!(clipped("Fix the build"), "Fix the build");
+        let long = "Please look at the parser and find out why it drops the last line of a file";
+        assert_eq!(clipped(long), "Please look at the parser and find out why it drops the…");
+        assert_eq!(clipped(&"ü".repeat(100)), format!("{}…", "ü".repeat(59)));
+    }
+}

@@ -1,0 +1,230 @@
+//! Prompts and their turns: sent, followed, taken up again, interrupted.
+
+use std::collections::HashMap;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::IntoResponse;
+use serde_json::{Value, json};
+use tolka_dialect::onyx::{CommonError, Profile, error_packet};
+use tolka_facts::event::Stop;
+use tolka_facts::{Event, Json as Raw, SessionId, Time, Tip, TurnId};
+use tolka_journal::Scope;
+use tolka_session::Accepted;
+
+use super::message::Message;
+use super::telling::{Seat, Telling, channel, one_packet};
+use super::{Answered, PAGE, fact_at, find, shapes};
+use crate::app::App;
+use crate::fault::Fault;
+use crate::request::{json_body, last_event_id};
+use crate::stream::{Channel, Cursor, Follow, Voice};
+
+type Params = Query<HashMap<String, String>>;
+
+/// The one route of the documents. A prompt that comes while a turn runs waits for it.
+pub(super) async fn send_message(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(params): Params,
+    body: Body,
+) -> Answered {
+    refuse_steps(&params)?;
+    let message = Message::read(&json_body(body).await?)?;
+    let (is_plain, is_current) = (message.is_plain, message.key.is_some());
+    let seat = if is_current { None } else { Some(Seat::take(&app)?) };
+    let (session, accepted) = match accept(&app, &id, message).await {
+        Ok(accepted) => accepted,
+        Err(fault) => match as_packet(&fault).filter(|_| is_plain) {
+            Some(packet) => return Ok(one_packet(&packet)),
+            None => return Err(fault.into()),
+        },
+    };
+    let Some(seat) = seat else {
+        let mut answer = standing(&app, &session, &accepted.turn).await?.ok_or(Fault::Internal)?;
+        answer["skills_stale"] = json!(false);
+        return Ok(Json(answer).into_response());
+    };
+    let channel = channel(&session, Profile::Documented);
+    let telling = Telling::new(&app, channel, &accepted.turn, accepted.seq, Cursor::whole(accepted.seq)).await?;
+    let mut response = telling.respond(seat);
+    let place = format!("/api/build/sessions/{session}/turns/{}/events?profile=documented", accepted.turn);
+    if let Ok(place) = HeaderValue::from_str(&place) {
+        response.headers_mut().insert(header::CONTENT_LOCATION, place);
+    }
+    Ok(response)
+}
+
+async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Accepted), Fault> {
+    let head = find(app, id).await?.head;
+    let accepted = app.desk.prompt(&head.id, message.into_request(&head)).await?;
+    Ok((head.id, accepted))
+}
+
+/// The documents' client learns of these in the stream; every other failure is one of HTTP to it as well.
+fn as_packet(fault: &Fault) -> Option<Vec<u8>> {
+    match fault {
+        Fault::NotFound(_) => Some(error_packet(CommonError::SessionNotFound, Time::now(), None)),
+        Fault::Storage(_) | Fault::Internal => {
+            let details = Raw::from(json!({ "reason": fault.message() }));
+            Some(error_packet(CommonError::Database, Time::now(), Some(&details)))
+        }
+        _ => None,
+    }
+}
+
+/// The turn that runs, or the one that will run next; `null` when the session is idle.
+pub(super) async fn active(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let session = find(&app, &id).await?.head.id;
+    let tip = app.desk.tip(&session).await?;
+    let running = tip.turn.as_ref().map(|turn| &turn.id);
+    let next = running.or_else(|| tip.queue.front().map(|queued| &queued.prompt.turn));
+    let shown = next.and_then(|turn| open_turn(&tip, turn));
+    Ok(Json(shown).into_response())
+}
+
+/// Whether there was anything to interrupt. Prompts that wait are not dropped: other clients sent them.
+pub(super) async fn interrupt(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let session = find(&app, &id).await?.head.id;
+    let interrupted = app.desk.cancel(&session, false).await?;
+    Ok(Json(json!({ "interrupted": interrupted })).into_response())
+}
+
+/// Tells a turn from its start, or from where a reader left off, whether it waits, runs or is long over.
+pub(super) async fn events(
+    State(app): State<App>,
+    Path((id, turn)): Path<(String, String)>,
+    Query(params): Params,
+    headers: HeaderMap,
+) -> Answered {
+    refuse_steps(&params)?;
+    let row = find(&app, &id).await?;
+    let (session, turn) = (row.head.id, TurnId::from(turn));
+    let queued = app.journal().mark(&session, &format!("prompt:{turn}")).await?;
+    let queued = queued.ok_or_else(|| Fault::NotFound("Turn not found".to_owned()))?;
+    let position = last_event_id(&headers).or(params.get("after").map(String::as_str));
+    let skip = params.get("skip").filter(|_| position.is_none());
+    let is_resumed = position.is_some() || skip.is_some();
+    let channel = channel(&session, profile(&app, &session, queued, &params, is_resumed).await?);
+    let cursor = match (position, skip) {
+        (Some(position), _) => {
+            let cursor: Cursor = position.parse().map_err(|error| Fault::BadRequest(format!("{error}.")))?;
+            if cursor.place > row.seq {
+                return Err(Fault::Gone(format!("Position {cursor} is beyond the end of this session.")).into());
+            }
+            cursor
+        }
+        (None, Some(skip)) => {
+            let skip = skip.parse().map_err(|_| Fault::BadRequest("`skip` must be a number of events.".to_owned()))?;
+            skipped(&app, &channel, &session, &turn, skip).await?
+        }
+        (None, None) => Cursor::whole(queued),
+    };
+    let seat = Seat::take(&app)?;
+    Ok(Telling::new(&app, channel, &turn, queued, cursor).await?.respond(seat))
+}
+
+/// Only today's client reads turns here from their start. One that takes up a stream gets it in the words that
+/// the stream began in: a prompt without a key was answered in the documents' words.
+async fn profile(
+    app: &App,
+    session: &SessionId,
+    queued: u64,
+    params: &HashMap<String, String>,
+    is_resumed: bool,
+) -> Result<Profile, Fault> {
+    match params.get("profile").map(String::as_str) {
+        Some("documented") => Ok(Profile::Documented),
+        Some("current") => Ok(Profile::Current),
+        Some(_) => Err(Fault::BadRequest("`profile` is documented or current.".to_owned())),
+        None if !is_resumed => Ok(Profile::Current),
+        None => match &fact_at(app, session, queued).await?.fact.event {
+            Event::PromptQueued(prompt) if prompt.key.is_none() => Ok(Profile::Documented),
+            _ => Ok(Profile::Current),
+        },
+    }
+}
+
+/// The cursor of a reader that has had so many events of the turn.
+async fn skipped(app: &App, channel: &Channel, session: &SessionId, turn: &TurnId, skip: u64) -> Result<Cursor, Fault> {
+    let journal = app.journal();
+    let too_many = |told: u64| Fault::Gone(format!("The turn has {told} events so far, not {skip}."));
+    let Some(started) = journal.mark(session, &format!("turn:{turn}")).await? else {
+        return if skip == 0 { Ok(Cursor::whole(0)) } else { Err(too_many(0)) };
+    };
+    let end = journal.mark(session, &format!("end:{turn}")).await?.unwrap_or(u64::MAX);
+    let mut follow = Follow::new(journal.clone(), Scope::Session(session.clone()), started - 1);
+    let mut voice = Voice::new(journal.clone(), channel.clone());
+    let (mut told, mut cursor) = (0, Cursor::whole(started - 1));
+    while told < skip {
+        let mut page = follow.ready(PAGE).await?;
+        page.retain(|entry| entry.place <= end);
+        if page.is_empty() {
+            return Err(too_many(told));
+        }
+        let count = |at, _: &[u8]| {
+            if told < skip {
+                told += 1;
+                cursor = at;
+            }
+        };
+        voice.payloads(&page, Cursor::whole(started - 1), count).await?;
+    }
+    Ok(cursor)
+}
+
+/// A turn as it stands, wherever it stands; `None` if no prompt made it.
+async fn standing(app: &App, session: &SessionId, turn: &TurnId) -> Result<Option<Value>, Fault> {
+    let journal = app.journal();
+    let Some(queued) = journal.mark(session, &format!("prompt:{turn}")).await? else { return Ok(None) };
+    let tip = app.desk.tip(session).await?;
+    if let Some(open) = open_turn(&tip, turn) {
+        return Ok(Some(open));
+    }
+    // Neither waiting nor running in a state that is younger than the prompt: it ended or was dropped.
+    let ended = journal.mark(session, &format!("end:{turn}")).await?;
+    let entry = fact_at(app, session, ended.unwrap_or(queued)).await?;
+    let mut voice = Voice::new(journal.clone(), channel(session, Profile::Current));
+    voice.payloads(std::slice::from_ref(&entry), Cursor::whole(0), |_, _| {}).await?;
+    let tip = voice.tip(session).ok_or(Fault::Internal)?;
+    let shown = match &entry.fact.event {
+        Event::TurnEnded(e) => {
+            let index = tip.ended_turn.as_ref().map_or(0, |turn| turn.index);
+            shapes::turn(session, turn, ended_status(e.stop), index)
+        }
+        _ => shapes::turn(session, turn, "CANCELLED", queued_index(tip, tip.queue.len().saturating_sub(1))),
+    };
+    Ok(Some(shown))
+}
+
+fn open_turn(tip: &Tip, turn: &TurnId) -> Option<Value> {
+    let session = &tip.head.id;
+    if let Some(open) = tip.turn.as_ref().filter(|open| open.id == *turn) {
+        return Some(shapes::turn(session, turn, "RUNNING", open.index));
+    }
+    let ahead = tip.queue.iter().position(|queued| queued.prompt.turn == *turn)?;
+    Some(shapes::turn(session, turn, "QUEUED", queued_index(tip, ahead)))
+}
+
+/// The number of prompts before one that has so many before it in the queue.
+fn queued_index(tip: &Tip, ahead: usize) -> u64 {
+    tip.head.turns + ahead as u64
+}
+
+fn ended_status(stop: Stop) -> &'static str {
+    match stop {
+        Stop::EndTurn | Stop::MaxTokens | Stop::MaxTurnRequests | Stop::Refusal => "SUCCEEDED",
+        Stop::Cancelled => "CANCELLED",
+        Stop::Failed | Stop::Interrupted => "FAILED",
+    }
+}
+
+fn refuse_steps(params: &HashMap<String, String>) -> Result<(), Fault> {
+    match params.get("packets").map(String::as_str) {
+        None => Ok(()),
+        Some("steps") => Err(Fault::BadRequest("`packets=steps` is not there yet; leave it out.".to_owned())),
+        Some(_) => Err(Fault::BadRequest("`packets` can only be left out.".to_owned())),
+    }
+}

@@ -1,0 +1,122 @@
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use serde_json::{Map, Value, json};
+use tolka_dialect::opencode::session_info;
+use tolka_facts::event::{Parent, ParentKind, SessionChanged};
+use tolka_facts::{SessionId, Time};
+use tolka_journal::{SessionQuery, SessionRow};
+use tolka_session::NewSession;
+
+use super::folder::Folder;
+use super::query::Params;
+use super::{Answered, choice, session_id, session_row};
+use crate::app::App;
+use crate::fault::Fault;
+use crate::request::{json_body, text_field};
+
+/// As many as OpenCode's own server lists unless it is asked for more or fewer.
+const LISTED: u64 = 100;
+
+pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
+    let body = json_body(body).await?;
+    let mut parent = None;
+    if let Some(id) = text_field(&body, "parentID")? {
+        let session = session_row(&app, id.to_owned()).await?.head.id;
+        parent = Some(Parent { session, kind: ParentKind::Subagent });
+    }
+    if body.get("permission").is_some_and(|rules| !rules.is_null()) {
+        // Refusing them would shut out `opencode run`, which always sends some. They are not shown as if they held.
+        tracing::info!("a client sent permission rules; agents here ask by their own");
+    }
+    let new = NewSession {
+        workspace: folder.to_work_in(&app)?,
+        agent: choice::for_new_session(&app, &body)?,
+        title: text_field(&body, "title")?.filter(|title| !title.is_empty()).map(str::to_owned),
+        mode: None,
+        model: None,
+        parent,
+    };
+    let tip = app.desk.create(new).await?;
+    Ok(Json(session_info(&tip.head)))
+}
+
+pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params) -> Answered<Vec<Value>> {
+    let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(LISTED);
+    let since = params.number("start")?.map_or(Time::default(), Time::from_millis);
+    let (only_roots, wanted) = (params.flag("roots")?, params.text("search").map(str::to_lowercase));
+    let is_wanted = |row: &SessionRow| {
+        row.head.updated >= since
+            && !(only_roots && row.head.parent.is_some())
+            && wanted.as_ref().is_none_or(|words| row.head.title.to_lowercase().contains(words))
+    };
+    let rows = rows(&app, &folder).await?;
+    let listed = rows.iter().filter(|row| is_wanted(row)).take(usize::try_from(limit).unwrap_or(usize::MAX));
+    Ok(Json(listed.map(|row| session_info(&row.head)).collect()))
+}
+
+async fn rows(app: &App, folder: &Folder) -> Result<Vec<SessionRow>, Fault> {
+    let query = SessionQuery { workspace: folder.to_filter_by(app), ..SessionQuery::default() };
+    let mut rows = app.journal().sessions(query).await?;
+    rows.retain(|row| !row.head.id.is_server());
+    Ok(rows)
+}
+
+/// Only those that are at work; a session that is not named is idle.
+pub(super) async fn status(State(app): State<App>, folder: Folder) -> Answered<Map<String, Value>> {
+    let rows = rows(&app, &folder).await?;
+    let busy = rows.iter().filter(|row| row.head.busy || row.head.queued > 0);
+    Ok(Json(busy.map(|row| (row.head.id.to_string(), json!({ "type": "busy" }))).collect()))
+}
+
+pub(super) async fn get(State(app): State<App>, Path(id): Path<String>) -> Answered<Value> {
+    Ok(Json(session_info(&session_row(&app, id).await?.head)))
+}
+
+pub(super) async fn change(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered<Value> {
+    let body = json_body(body).await?;
+    let session = session_row(&app, id.clone()).await?.head.id;
+    let title = text_field(&body, "title")?.map(str::to_owned);
+    let archived = match body.get("time").and_then(|time| time.get("archived")) {
+        None => None,
+        // Clients bring a session back with a time that is none.
+        Some(Value::Null) => Some(false),
+        Some(Value::Number(at)) => Some(at.as_f64() != Some(0.0)),
+        Some(_) => return Err(Fault::BadRequest("Expected a number\n  at [\"time\"][\"archived\"]".to_owned()).into()),
+    };
+    if title.is_some() || archived.is_some() {
+        app.desk.change(&session, SessionChanged { title, mode: None, model: None, agent: None, archived }).await?;
+    }
+    Ok(Json(session_info(&session_row(&app, id).await?.head)))
+}
+
+pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> Answered<bool> {
+    app.desk.delete(&session_id(id)?).await?;
+    Ok(Json(true))
+}
+
+pub(super) async fn children(State(app): State<App>, Path(id): Path<String>) -> Answered<Vec<Value>> {
+    let parent: SessionId = session_row(&app, id).await?.head.id;
+    let rows = rows(&app, &Folder::default()).await?;
+    let children = rows.iter().filter(|row| row.head.parent.as_ref().is_some_and(|known| known.session == parent));
+    Ok(Json(children.map(|row| session_info(&row.head)).collect()))
+}
+
+/// A plan's entries have the fields and the words of OpenCode's todos.
+pub(super) async fn todo(State(app): State<App>, Path(id): Path<String>) -> Answered<Value> {
+    let tip = app.desk.tip(&session_id(id)?).await?;
+    Ok(Json(json!(tip.plan)))
+}
+
+/// No patches are kept yet, and counts alone are no diff.
+pub(super) async fn diff(State(app): State<App>, Path(id): Path<String>) -> Answered<Vec<Value>> {
+    session_row(&app, id).await?;
+    Ok(Json(Vec::new()))
+}
+
+/// Stops the session, as this family understands it: what waits behind the running turn is dropped with it.
+pub(super) async fn abort(State(app): State<App>, Path(id): Path<String>) -> Answered<bool> {
+    let session = session_row(&app, id).await?.head.id;
+    app.desk.cancel(&session, true).await?;
+    Ok(Json(true))
+}

@@ -1,0 +1,234 @@
+//! What a client asks about before it does anything: configuration, models, folders. OpenCode's terminal client
+//! will not start without the first few.
+
+use std::path::{Path, PathBuf};
+
+use axum::body::Body;
+use axum::extract::{Path as InPath, State};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Map, Value, json};
+use tolka_agent::Agent;
+use tolka_dialect::opencode::{SPOKEN_VERSION, project_id};
+use tolka_facts::Time;
+use tolka_journal::SessionQuery;
+
+use super::folder::Folder;
+use super::{Answered, choice};
+use crate::app::App;
+use crate::fault::Fault;
+use crate::request::{json_body, text_field};
+
+/// What a client may add to our log with one request.
+const LOGGED: usize = 2000;
+
+pub(super) fn routes() -> Router<App> {
+    let mut routes = Router::new()
+        .route("/global/health", get(health))
+        .route("/global/config", get(|| async { Json(json!({ "$schema": SCHEMA })) }))
+        .route("/config", get(config))
+        .route("/config/providers", get(config_providers))
+        .route("/provider", get(providers))
+        .route("/agent", get(agents))
+        .route("/path", get(paths))
+        .route("/project", get(projects))
+        .route("/project/current", get(current_project))
+        .route("/project/{id}/directories", get(directories))
+        .route("/vcs", get(vcs))
+        .route("/log", post(log))
+        .route("/experimental/capabilities", get(|| async { Json(json!({ "backgroundSubagents": false })) }))
+        .route("/experimental/console", get(console));
+    for nothing in NO_LISTS {
+        routes = routes.route(nothing, get(|| async { Json(json!([])) }));
+    }
+    for nothing in NO_MAPS {
+        routes = routes.route(nothing, get(|| async { Json(json!({})) }));
+    }
+    routes
+}
+
+const SCHEMA: &str = "https://opencode.ai/config.json";
+/// What this server has nothing of.
+const NO_LISTS: [&str; 7] = [
+    "/command",
+    "/skill",
+    "/lsp",
+    "/formatter",
+    "/experimental/workspace",
+    "/experimental/workspace/status",
+    "/experimental/tool/ids",
+];
+const NO_MAPS: [&str; 3] = ["/mcp", "/provider/auth", "/experimental/resource"];
+
+async fn health() -> Json<Value> {
+    Json(json!({ "healthy": true, "version": SPOKEN_VERSION }))
+}
+
+async fn console() -> Json<Value> {
+    Json(json!({ "consoleManagedProviders": [], "switchableOrgCount": 0 }))
+}
+
+async fn config(State(app): State<App>) -> Json<Value> {
+    let mut config = json!({
+        "$schema": SCHEMA,
+        "command": {},
+        "plugin": [],
+        "share": "disabled",
+        "autoupdate": false,
+        "mode": {},
+        "agent": {},
+        "provider": {},
+    });
+    if let Some(model) = app.desk.agents().first().map(|agent| agent.model()) {
+        config["model"] = json!(format!("{}/{}", model.provider, model.id));
+    }
+    Json(config)
+}
+
+async fn config_providers(State(app): State<App>) -> Json<Value> {
+    let (providers, default) = known_providers(app.desk.agents());
+    Json(json!({ "providers": providers, "default": default }))
+}
+
+async fn providers(State(app): State<App>) -> Json<Value> {
+    let (providers, default) = known_providers(app.desk.agents());
+    let connected: Vec<&Value> = providers.iter().map(|provider| &provider["id"]).collect();
+    Json(json!({ "all": providers, "default": default, "connected": connected }))
+}
+
+/// One model per configured agent, under the provider that the agent names, and each provider's first as
+/// its default. What we cannot know of a model (prices, limits) is 0, which clients take for unknown.
+fn known_providers(agents: &[std::sync::Arc<dyn Agent>]) -> (Vec<Value>, Map<String, Value>) {
+    let (mut providers, mut default) = (Vec::<Value>::new(), Map::new());
+    for agent in agents {
+        let model = agent.model();
+        let shown = json!({
+            "id": model.id,
+            "providerID": model.provider,
+            "api": { "id": model.id, "url": "", "npm": "" },
+            "name": agent.name(),
+            "family": "",
+            "capabilities": {
+                "temperature": false,
+                "reasoning": true,
+                "attachment": true,
+                "toolcall": true,
+                "input": { "text": true, "audio": false, "image": true, "video": false, "pdf": false },
+                "output": { "text": true, "audio": false, "image": false, "video": false, "pdf": false },
+                "interleaved": false,
+            },
+            "cost": { "input": 0, "output": 0, "cache": { "read": 0, "write": 0 } },
+            "limit": { "context": 0, "output": 0 },
+            "status": "active",
+            "options": {},
+            "headers": {},
+            "release_date": "",
+            "variants": {},
+        });
+        let known = providers.iter_mut().find(|provider| provider["id"] == *model.provider);
+        if let Some(models) = known.and_then(|provider| provider["models"].as_object_mut()) {
+            models.entry(model.id).or_insert(shown);
+            continue;
+        }
+        default.insert(model.provider.clone(), json!(model.id));
+        providers.push(json!({
+            "id": model.provider,
+            "name": model.provider,
+            "source": "custom",
+            "env": [],
+            "options": {},
+            "models": { model.id: shown },
+        }));
+    }
+    (providers, default)
+}
+
+async fn agents() -> Json<Value> {
+    Json(json!([{
+        "name": choice::BUILD,
+        "description": "The agent that the session is with.",
+        "mode": "primary",
+        "native": true,
+        "permission": [],
+        "options": {},
+    }]))
+}
+
+async fn paths(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    let directory = folder.to_work_in(&app)?;
+    let home = std::env::var("HOME").unwrap_or_default();
+    let data = app.config.data.display().to_string();
+    Ok(Json(json!({ "home": home, "state": data, "config": data, "worktree": directory, "directory": directory })))
+}
+
+/// Every folder that has sessions, and the configured one.
+async fn projects(State(app): State<App>) -> Answered<Vec<Value>> {
+    let mut projects = Vec::new();
+    for folder in known_folders(&app).await? {
+        projects.push(project(&app, &folder).await?);
+    }
+    Ok(Json(projects))
+}
+
+async fn current_project(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    Ok(Json(project(&app, &folder.to_work_in(&app)?).await?))
+}
+
+async fn directories(State(app): State<App>, InPath(id): InPath<String>, folder: Folder) -> Answered<Value> {
+    let mut folders = known_folders(&app).await?;
+    folders.extend(folder.to_work_in(&app).ok());
+    let found = folders.into_iter().find(|folder| project_id(folder) == id);
+    let found = found.ok_or_else(|| Fault::NotFound(format!("Project not found: {id}")))?;
+    Ok(Json(json!([{ "directory": found }])))
+}
+
+async fn known_folders(app: &App) -> Result<Vec<String>, Fault> {
+    let mut folders = vec![app.workspace(None)?];
+    for row in app.journal().sessions(SessionQuery::default()).await? {
+        if !row.head.workspace.is_empty() && !folders.contains(&row.head.workspace) {
+            folders.push(row.head.workspace);
+        }
+    }
+    Ok(folders)
+}
+
+/// A folder as a project: as old as its first session, as fresh as its last.
+async fn project(app: &App, folder: &str) -> Result<Value, Fault> {
+    let query = SessionQuery { workspace: Some(folder.to_owned()), ..SessionQuery::default() };
+    let rows = app.journal().sessions(query).await?;
+    let created = rows.iter().map(|row| row.head.created).min().unwrap_or(app.started);
+    let updated = rows.iter().map(|row| row.head.updated).max().unwrap_or(app.started);
+    let mut project = json!({
+        "id": project_id(folder),
+        "worktree": folder,
+        "time": { "created": Time::millis(created), "updated": Time::millis(updated) },
+        "sandboxes": [],
+    });
+    if Path::new(folder).join(".git").exists() {
+        project["vcs"] = json!("git");
+    }
+    Ok(project)
+}
+
+/// The branch, where the folder is the root of a repository.
+async fn vcs(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    let head: PathBuf = Path::new(&folder.to_work_in(&app)?).join(".git/HEAD");
+    let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(head)).await;
+    let head = read.map_err(|_| Fault::Internal)?.unwrap_or_default();
+    let branch = head.trim_end().strip_prefix("ref: refs/heads/");
+    Ok(Json(branch.map_or_else(|| json!({}), |branch| json!({ "branch": branch }))))
+}
+
+/// A client's words in our log, marked as such and on one line whatever they hold.
+async fn log(body: Body) -> Answered<bool> {
+    let body = json_body(body).await?;
+    let cut = |name: &str| text_field(&body, name).map(|text| text.unwrap_or_default().chars().take(LOGGED).collect());
+    let (service, message): (String, String) = (cut("service")?, cut("message")?);
+    match text_field(&body, "level")? {
+        Some("error") => tracing::error!(?service, ?message, "a client says"),
+        Some("warn") => tracing::warn!(?service, ?message, "a client says"),
+        Some("info") => tracing::info!(?service, ?message, "a client says"),
+        _ => tracing::debug!(?service, ?message, "a client says"),
+    }
+    Ok(Json(true))
+}

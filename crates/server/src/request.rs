@@ -1,0 +1,120 @@
+//! What routes of every family need of a request, and the two kinds of answers they give: JSON and streams.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::fault::Fault;
+use crate::stream::Reader;
+
+/// Images come inside prompts as base64; more than this is a file to upload, not a prompt.
+pub(crate) const BODY_LIMIT: usize = 32 * 1024 * 1024;
+/// A client that takes longer to send a body than this does not mean to.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// A JSON body; nothing at all counts as `{}`.
+pub(crate) async fn json_body(body: Body) -> Result<Value, Fault> {
+    let limited = Limited::new(body, BODY_LIMIT);
+    let collected = tokio::time::timeout(BODY_TIME, limited.collect()).await.map_err(|_| {
+        Fault::Timeout(format!("The body did not arrive within {} s.", BODY_TIME.as_secs()))
+    })?;
+    let bytes = match collected {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => {
+            return Err(Fault::TooLarge(format!("The body is larger than {BODY_LIMIT} bytes.")));
+        }
+        Err(_) => return Err(Fault::BadRequest("The body ended before it was complete.".to_owned())),
+    };
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Value::Object(serde_json::Map::new()));
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|error| Fault::BadRequest(format!("The body is not UTF-8: {error}.")))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| Fault::BadRequest(format!("The body is not JSON: {error}.")))?;
+    if !value.is_object() {
+        return Err(Fault::BadRequest("The body must be a JSON object.".to_owned()));
+    }
+    Ok(value)
+}
+
+/// An optional string of a body; another type is an error that names the field.
+pub(crate) fn text_field<'a>(body: &'a Value, name: &str) -> Result<Option<&'a str>, Fault> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Fault::BadRequest(format!("`{name}` must be a string."))),
+    }
+}
+
+pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
+    headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
+}
+
+/// Counts a reader for as long as its stream lives.
+struct Counted(App);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.metrics.reader_left();
+    }
+}
+
+/// How a stream goes when the server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtShutdown {
+    /// Ends well: the reader knows that its turn is over or interrupted.
+    End,
+    /// Breaks off: a client that would take a clean end for good comes back by itself.
+    Cut,
+}
+
+struct Telling {
+    reader: Reader,
+    counted: Counted,
+    stopping: watch::Receiver<bool>,
+    at_shutdown: AtShutdown,
+}
+
+impl Telling {
+    async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
+        tokio::select! {
+            // What is ready goes out first, also on the way down.
+            biased;
+            next = self.reader.next() => match next? {
+                Ok(bytes) => {
+                    self.counted.0.metrics.told(bytes.len());
+                    Some(Ok(bytes))
+                }
+                Err(error) => {
+                    tracing::error!(%error, "a stream broke off");
+                    Some(Err(std::io::Error::other("the journal cannot be read")))
+                }
+            },
+            _ = self.stopping.wait_for(|stopping| *stopping) => match self.at_shutdown {
+                AtShutdown::End => None,
+                AtShutdown::Cut => Some(Err(std::io::Error::other("the server is shutting down"))),
+            },
+        }
+    }
+}
+
+/// A stream of server-sent events.
+pub(crate) fn stream(app: &App, reader: Reader, at_shutdown: AtShutdown) -> Result<Response, Fault> {
+    if !app.metrics.reader(app.config.max_readers) {
+        return Err(Fault::TooMany(format!("{} streams are open, and no more are allowed.", app.config.max_readers)));
+    }
+    let telling = Telling { reader, counted: Counted(app.clone()), stopping: app.stopping.clone(), at_shutdown };
+    let told = futures_util::stream::unfold(telling, async |mut telling| Some((telling.next().await?, telling)));
+    let mut response = Response::new(Body::from_stream(told));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    Ok(response)
+}

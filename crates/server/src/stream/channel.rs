@@ -1,0 +1,29 @@
+use tolka_dialect::Dialect;
+use tolka_facts::SessionId;
+use tolka_journal::Scope;
+
+use super::Dress;
+
+/// What is told, and how: readers of one channel get the same bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Channel {
+    pub whose: Whose,
+    pub dialect: Dialect,
+    pub dress: Dress,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Whose {
+    Session(SessionId),
+    /// All sessions, or those of one folder.
+    Feed { directory: Option<String> },
+}
+
+impl Channel {
+    pub(super) fn scope(&self) -> Scope {
+        match &self.whose {
+            Whose::Session(session) => Scope::Session(session.clone()),
+            Whose::Feed { .. } => Scope::All,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+use bytes::Bytes;
+use tolka_facts::TurnId;
+
+use super::Cursor;
+
+/// The frames of some facts in a row, dressed and ready to be written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chunk {
+    /// The place of its last fact.
+    pub(super) to: u64,
+    pub(super) bytes: Bytes,
+    pub(super) frames: Vec<FrameEnd>,
+    pub(super) ends: Vec<TurnEnd>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FrameEnd {
+    pub(super) place: u64,
+    pub(super) n: u32,
+    pub(super) end: usize,
+}
+
+/// Where the frames of a turn end: streams of one turn stop there.
+#[derive(Debug, Clone)]
+pub(super) struct TurnEnd {
+    pub(super) turn: TurnId,
+    pub(super) place: u64,
+    pub(super) end: usize,
+}
+
+impl Chunk {
+    /// The bytes that a reader at `cursor` lacks.
+    pub(super) fn after(&self, cursor: Cursor) -> Bytes {
+        let had = self.frames.partition_point(|frame| !cursor.lacks(frame.place, frame.n));
+        let start = had.checked_sub(1).map_or(0, |last| self.frames[last].end);
+        self.bytes.slice(start..)
+    }
+
+    /// The bytes that a reader at `cursor` lacks up to the end of the turn, if the turn ends here.
+    pub(super) fn up_to_end(&self, cursor: Cursor, turn: &TurnId) -> Option<Bytes> {
+        let end = self.ends.iter().find(|end| end.turn == *turn && end.place > cursor.place)?;
+        let rest = self.after(cursor);
+        let surplus = self.bytes.len() - end.end;
+        Some(rest.slice(..rest.len() - surplus))
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tolka_journal::{Entry, Journal, JournalError, Scope};
+
+/// Facts of a scope from a place on, for ever.
+pub struct Follow {
+    journal: Arc<dyn Journal>,
+    scope: Scope,
+    at: u64,
+    head: watch::Receiver<u64>,
+}
+
+impl Follow {
+    pub fn new(journal: Arc<dyn Journal>, scope: Scope, at: u64) -> Self {
+        let head = journal.watch(&scope);
+        Follow { journal, scope, at, head }
+    }
+
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next facts, as soon as there are any. Empty when the session has been purged.
+    pub async fn next(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
+        loop {
+            let page = self.ready(limit).await?;
+            if !page.is_empty() {
+                return Ok(page);
+            }
+            if !self.arrived().await {
+                return Ok(Vec::new());
+            }
+        }
+    }
+
+    /// Waits for a next fact. `false`: there will be none, the session has been purged.
+    pub async fn arrived(&mut self) -> bool {
+        self.head.wait_for(|head| *head > self.at).await.is_ok()
+    }
+
+    pub fn has_more(&self) -> bool {
+        *self.head.borrow() > self.at
+    }
+
+    /// The facts that are there now; empty at the head.
+    pub async fn ready(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
+        let page = match self.journal.recent(&self.scope, self.at, limit) {
+            Some(page) => page,
+            None => self.journal.read(&self.scope, self.at, limit).await?,
+        };
+        self.at = page.last().map_or(self.at, |entry| entry.place);
+        Ok(page)
+    }
+}
+
+impl std::fmt::Debug for Follow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Follow").field("scope", &self.scope).field("at", &self.at).finish_non_exhaustive()
+    }
+}

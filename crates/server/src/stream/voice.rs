@@ -1,0 +1,238 @@
+//! An encoder with all it needs to speak: for each session the tip, and the state of its dialect.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use tolka_dialect::{Dialect, Encoder, Frames};
+use tolka_facts::{Blobs, Event, Hash, SessionId, Tip};
+use tolka_journal::{Entry, Journal, JournalError, Kept, Scope, TIP};
+
+use super::chunk::{Chunk, FrameEnd, TurnEnd};
+use super::{Channel, Cursor, Whose};
+
+const PAGE: usize = 512;
+/// A state is kept after this many facts, so that a resume folds no more than that.
+const KEEP_EVERY: u64 = 512;
+/// Speakers of idle sessions are made again from the journal when needed; a feed need not hold them all.
+const SPEAKERS: usize = 64;
+/// About what one write should be.
+pub(super) const CHUNK: usize = 64 * 1024;
+
+/// Reads blobs where encoders run: on the server's threads, which may block for the length of a disk read
+/// only if the runtime knows of it.
+#[derive(Clone)]
+pub struct JournalBlobs(pub Arc<dyn Journal>);
+
+impl Blobs for JournalBlobs {
+    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
+        tokio::task::block_in_place(|| self.0.blob(hash)).unwrap_or_else(|error| {
+            tracing::error!(%error, "a blob cannot be read");
+            None
+        })
+    }
+}
+
+impl std::fmt::Debug for JournalBlobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("JournalBlobs")
+    }
+}
+
+pub struct Voice {
+    journal: Arc<dyn Journal>,
+    blobs: JournalBlobs,
+    channel: Channel,
+    speakers: HashMap<SessionId, Speaker>,
+    frames: Frames,
+}
+
+struct Speaker {
+    tip: Tip,
+    encoder: Box<dyn Encoder>,
+    kept: u64,
+    /// Bytes told since a state was kept; see [`Speaker::state_to_keep`].
+    told: usize,
+}
+
+/// What is kept of a speaker.
+#[derive(Serialize, Deserialize)]
+struct KeptSpeaker {
+    tip: Tip,
+    encoder: String,
+}
+
+impl Voice {
+    pub fn new(journal: Arc<dyn Journal>, channel: Channel) -> Self {
+        let blobs = JournalBlobs(journal.clone());
+        Voice { journal, blobs, channel, speakers: HashMap::new(), frames: Frames::default() }
+    }
+
+    /// Encodes facts in a row into chunks; frames that a reader at `cursor` has are left out.
+    pub(super) async fn speak(&mut self, entries: &[Entry], cursor: Cursor) -> Result<Vec<Chunk>, JournalError> {
+        let mut chunks = Vec::new();
+        let mut open = OpenChunk::default();
+        for entry in entries {
+            let session = &entry.fact.session;
+            self.ready_speaker(session, entry.fact.seq - 1).await?;
+            let Some(speaker) = self.speakers.get_mut(session) else { continue };
+            let keep = speaker.encode(entry, cursor, &self.channel, &self.blobs, self.journal.epoch(), &mut self.frames, &mut open);
+            if let Some(state) = keep {
+                self.journal.keep(session, self.channel.dialect.name(), state).await?;
+            }
+            open.chunk.to = entry.place;
+            if open.bytes.len() >= CHUNK {
+                chunks.push(std::mem::take(&mut open).seal());
+            }
+        }
+        if open.chunk.to > 0 {
+            chunks.push(open.seal());
+        }
+        self.forget_idle();
+        Ok(chunks)
+    }
+
+    /// The payloads of facts in a row, with their positions: for readers that want no stream.
+    pub async fn payloads(&mut self, entries: &[Entry], cursor: Cursor, mut each: impl FnMut(Cursor, &[u8])) -> Result<(), JournalError> {
+        for entry in entries {
+            let session = &entry.fact.session;
+            self.ready_speaker(session, entry.fact.seq - 1).await?;
+            let Some(speaker) = self.speakers.get_mut(session) else { continue };
+            speaker.frames(entry, &self.blobs, &mut self.frames);
+            for (n, payload) in (0..).zip(self.frames.iter()) {
+                if cursor.lacks(entry.place, n) {
+                    each(Cursor { place: entry.place, n }, payload);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tip of a session at the last fact spoken.
+    pub fn tip(&self, session: &SessionId) -> Option<&Tip> {
+        self.speakers.get(session).map(|speaker| &speaker.tip)
+    }
+
+    async fn ready_speaker(&mut self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
+        if self.speakers.get(session).is_none_or(|speaker| speaker.tip.seq != seq) {
+            let speaker = Speaker::load(&self.journal, &self.blobs, session, self.channel.dialect, seq).await?;
+            self.speakers.insert(session.clone(), speaker);
+        }
+        Ok(())
+    }
+
+    fn forget_idle(&mut self) {
+        if self.speakers.len() > SPEAKERS {
+            self.speakers.retain(|_, speaker| !speaker.tip.is_idle());
+        }
+    }
+}
+
+impl std::fmt::Debug for Voice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Voice").field("channel", &self.channel).finish_non_exhaustive()
+    }
+}
+
+impl Speaker {
+    /// The speaker as it stands after fact `seq`: from the nearest kept state, be it one of this dialect or
+    /// the session's tip at an idle moment, when an encoder has no state.
+    async fn load(
+        journal: &Arc<dyn Journal>,
+        blobs: &JournalBlobs,
+        session: &SessionId,
+        dialect: Dialect,
+        seq: u64,
+    ) -> Result<Self, JournalError> {
+        let idle = journal.kept(session, TIP, seq, true).await?.and_then(|kept| serde_json::from_slice::<Tip>(&kept.state).ok());
+        let spoken = journal.kept(session, dialect.name(), seq, false).await?;
+        let spoken = spoken.and_then(|kept| serde_json::from_slice::<KeptSpeaker>(&kept.state).ok());
+        let spoken = spoken.and_then(|kept| Some((kept.tip, dialect.resume(kept.encoder.as_bytes())?)));
+        let idle = idle.map(|tip| (tip, dialect.encoder()));
+        let nearest = [idle, spoken].into_iter().flatten().max_by_key(|(tip, _)| tip.seq);
+        let (tip, encoder) = nearest.unwrap_or_else(|| (Tip::default(), dialect.encoder()));
+        let mut speaker = Speaker { kept: tip.seq, tip, encoder, told: 0 };
+        let (scope, mut frames) = (Scope::Session(session.clone()), Frames::default());
+        while speaker.tip.seq < seq {
+            let wanted = usize::try_from(seq - speaker.tip.seq).unwrap_or(PAGE).min(PAGE);
+            let page = journal.read(&scope, speaker.tip.seq, wanted).await?;
+            if page.is_empty() {
+                break;
+            }
+            for entry in &page {
+                speaker.frames(entry, blobs, &mut frames);
+                if let Some(state) = speaker.state_to_keep() {
+                    journal.keep(session, dialect.name(), state).await?;
+                }
+            }
+        }
+        Ok(speaker)
+    }
+
+    fn frames(&mut self, entry: &Entry, blobs: &JournalBlobs, frames: &mut Frames) {
+        frames.clear();
+        self.tip.apply(&entry.fact);
+        self.encoder.encode(&entry.fact, &self.tip, blobs, frames);
+        self.told += frames.iter().map(<[u8]>::len).sum::<usize>();
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of a voice, borrowed one by one")]
+    fn encode(
+        &mut self,
+        entry: &Entry,
+        cursor: Cursor,
+        channel: &Channel,
+        blobs: &JournalBlobs,
+        epoch: &str,
+        frames: &mut Frames,
+        open: &mut OpenChunk,
+    ) -> Option<Kept> {
+        self.frames(entry, blobs, frames);
+        let is_wanted = match &channel.whose {
+            Whose::Session(_) | Whose::Feed { directory: None } => true,
+            Whose::Feed { directory: Some(wanted) } => {
+                entry.fact.session.is_server() || self.tip.head.workspace == *wanted
+            }
+        };
+        for (n, payload) in (0..).zip(frames.iter()) {
+            if is_wanted && cursor.lacks(entry.place, n) {
+                channel.dress.write(&mut open.bytes, epoch, entry.place, n, &self.tip.head, payload);
+                open.chunk.frames.push(FrameEnd { place: entry.place, n, end: open.bytes.len() });
+            }
+        }
+        if let Event::TurnEnded(e) = &entry.fact.event {
+            open.chunk.ends.push(TurnEnd { turn: e.turn.clone(), place: entry.place, end: open.bytes.len() });
+        }
+        self.state_to_keep()
+    }
+
+    /// Only inside a turn: an idle moment needs no state of the encoder. And never more bytes of states than
+    /// were told, however large what is open has grown.
+    fn state_to_keep(&mut self) -> Option<Kept> {
+        if self.tip.is_idle() || self.tip.seq - self.kept < KEEP_EVERY {
+            return None;
+        }
+        let encoder = String::from_utf8(self.encoder.state()).unwrap_or_default();
+        let state = serde_json::to_vec(&KeptSpeaker { tip: self.tip.clone(), encoder }).ok()?;
+        self.kept = self.tip.seq;
+        if state.len() > self.told {
+            return None;
+        }
+        self.told = 0;
+        Some(Kept { seq: self.tip.seq, idle: false, state })
+    }
+}
+
+#[derive(Default)]
+struct OpenChunk {
+    chunk: Chunk,
+    bytes: Vec<u8>,
+}
+
+impl OpenChunk {
+    fn seal(mut self) -> Chunk {
+        self.chunk.bytes = Bytes::from(self.bytes);
+        self.chunk
+    }
+}

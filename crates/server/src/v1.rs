@@ -1,0 +1,78 @@
+//! Our own routes: everything the journal knows, in every dialect, with positions that mean the same as
+//! a stream, as a long poll and as plain pages.
+
+mod events;
+mod sessions;
+mod shapes;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use serde_json::json;
+use tolka_dialect::Dialect;
+use tolka_facts::Hash;
+
+use crate::app::App;
+use crate::fault::{Fault, TolkaError};
+
+/// What `/v1/openapi.json` says; a test holds it against the routes below.
+const OPENAPI: &str = include_str!("v1/openapi.json");
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new()
+        .route("/", get(about))
+        .route("/openapi.json", get(openapi))
+        .route("/events", get(events::feed))
+        .route("/blobs/{hash}", get(blob))
+        .route("/sessions", get(sessions::list).post(sessions::create))
+        .route("/sessions/{id}", get(sessions::get).patch(sessions::change).delete(sessions::delete))
+        .route("/sessions/{id}/prompt", post(sessions::prompt))
+        .route("/sessions/{id}/queue", get(sessions::queue))
+        .route("/sessions/{id}/queue/{turn}", delete(sessions::drop_prompt))
+        .route("/sessions/{id}/cancel", post(sessions::cancel))
+        .route("/sessions/{id}/answers/{request}", post(sessions::answer))
+        .route("/sessions/{id}/view", get(sessions::view))
+        .route("/sessions/{id}/events", get(events::session))
+}
+
+async fn about(State(app): State<App>) -> Response {
+    let agents: Vec<&str> = app.desk.agents().iter().map(|agent| agent.name()).collect();
+    axum::Json(json!({
+        "name": "tolka",
+        "version": env!("CARGO_PKG_VERSION"),
+        "journal": app.journal().epoch(),
+        "workspace": app.config.workspace,
+        "agents": agents,
+        "dialects": Dialect::ALL.map(Dialect::name),
+        "started": app.started,
+    }))
+    .into_response()
+}
+
+async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+}
+
+pub(crate) async fn metrics(State(app): State<App>) -> Response {
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text()).into_response()
+}
+
+/// What stands in a fact as a head and a hash, whole.
+async fn blob(State(app): State<App>, Path(hash): Path<String>) -> Result<Response, TolkaError> {
+    let is_hash = hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit());
+    let missing = || Fault::NotFound("no blob has this hash; it may have gone with a purged session".to_owned());
+    if !is_hash {
+        return Err(missing().into());
+    }
+    let journal = app.journal().clone();
+    let read = tokio::task::spawn_blocking(move || journal.blob(&Hash::from(hash))).await;
+    let content = read.map_err(|_| Fault::Internal)??.ok_or_else(missing)?;
+    let mut response = content.into_response();
+    let headers = response.headers_mut();
+    // Text of unknown origin: never to be shown as a page.
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=31536000, immutable"));
+    Ok(response)
+}

@@ -1,0 +1,195 @@
+//! One session's events, or everybody's, in any dialect: as a stream, as a long poll, as a page.
+
+use std::time::Duration;
+
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tolka_dialect::Dialect;
+use tolka_facts::{SessionId, TurnId};
+use tolka_journal::Scope;
+
+use crate::app::App;
+use crate::fault::{Fault, TolkaError};
+use crate::request::{self, AtShutdown, last_event_id};
+use crate::stream::{Channel, Cursor, Dress, Follow, Reader, Until, Voice, Whose};
+
+const PAGE: usize = 200;
+const PAGE_MOST: usize = 1000;
+const WAIT_MOST: u64 = 60;
+
+#[derive(Deserialize)]
+pub(super) struct EventsQuery {
+    dialect: Option<String>,
+    after: Option<String>,
+    /// The dialect that `after` is a position in, if it is another one.
+    of: Option<String>,
+    /// Only this turn; the stream ends with it.
+    turn: Option<String>,
+    /// Frames of the turn that were read, for streams without positions.
+    skip: Option<u32>,
+    format: Option<String>,
+    /// Seconds to wait for a first event when a page would be empty.
+    wait: Option<u64>,
+    limit: Option<usize>,
+}
+
+impl EventsQuery {
+    fn dialect(&self) -> Result<Dialect, Fault> {
+        let name = self.dialect.as_deref().unwrap_or("tolka");
+        name.parse().map_err(|error: tolka_dialect::UnknownDialect| Fault::BadRequest(error.to_string()))
+    }
+
+    fn wants_page(&self, headers: &HeaderMap) -> Result<bool, Fault> {
+        match self.format.as_deref() {
+            Some("json") => Ok(true),
+            Some("sse") => Ok(false),
+            Some(other) => Err(Fault::BadRequest(format!("`format` is json or sse, not `{other}`."))),
+            None => {
+                let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+                Ok(self.wait.is_some() || accept.contains("application/json") && !accept.contains("text/event-stream"))
+            }
+        }
+    }
+}
+
+pub(super) async fn session(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, TolkaError> {
+    let session = SessionId::from(id);
+    let head = app.desk.tip(&session).await?.seq;
+    let dialect = query.dialect()?;
+    let dress = if matches!(dialect, Dialect::Onyx(_)) { Dress::Messages } else { Dress::Positions };
+    let channel = Channel { whose: Whose::Session(session.clone()), dialect, dress };
+    let asked = last_event_id(&headers).or(query.after.as_deref());
+    let mut cursor = match asked {
+        Some(text) => text.parse::<Cursor>().map_err(|error| Fault::BadRequest(error.to_string()))?,
+        None => Cursor::whole(0),
+    };
+    if cursor.place > head {
+        return Err(Fault::Gone(format!(
+            "Position {cursor} is beyond the end of this session, which is {head}; it may be of another journal. Start without `after`."
+        ))
+        .into());
+    }
+    // Frames are counted differently in every dialect: what was told in part is told again.
+    if query.of.as_deref().is_some_and(|of| of != dialect.name()) {
+        cursor = Cursor::whole(cursor.place.saturating_sub(1));
+    }
+    let mut until = Until::Never;
+    if let Some(turn) = &query.turn {
+        let started = turn_start(&app, &session, turn).await?;
+        cursor = cursor.max(Cursor::whole(started - 1));
+        if let Some(skip) = query.skip {
+            cursor = skipped(&app, &channel, started - 1, skip).await?;
+        }
+        until = Until::TurnEnds(TurnId::from(turn.as_str()));
+    }
+    if query.wants_page(&headers)? {
+        return page(&app, channel, cursor, &query).await;
+    }
+    let reader = Reader::new(&app.tongues, channel, cursor, until).greet("retry: 250\n\n");
+    let mut response = request::stream(&app, reader, AtShutdown::Cut)?;
+    if let Ok(session) = HeaderValue::from_str(session.as_str()) {
+        response.headers_mut().insert("tolka-session", session);
+    }
+    Ok(response)
+}
+
+pub(super) async fn feed(
+    State(app): State<App>,
+    Query(query): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Result<Response, TolkaError> {
+    let channel =
+        Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
+    let head = *app.journal().watch(&Scope::All).borrow();
+    let cursor = match last_event_id(&headers).or(query.after.as_deref()) {
+        None => Cursor::whole(head),
+        Some(text) => Cursor::of_feed(text, app.journal().epoch()).filter(|cursor| cursor.place <= head).ok_or_else(|| {
+            Fault::Gone("This cursor is not of this journal. Start without `after`, and read a view of each session first.".to_owned())
+        })?,
+    };
+    if query.wants_page(&headers)? {
+        return page(&app, channel, cursor, &query).await;
+    }
+    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet("retry: 250\n\n");
+    Ok(request::stream(&app, reader, AtShutdown::Cut)?)
+}
+
+/// The same events with the same positions, without a stream.
+async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) -> Result<Response, TolkaError> {
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, PAGE_MOST);
+    let wait = Duration::from_secs(query.wait.unwrap_or(0).min(WAIT_MOST));
+    let scope = match &channel.whose {
+        Whose::Session(session) => Scope::Session(session.clone()),
+        Whose::Feed { .. } => Scope::All,
+    };
+    let is_feed = scope == Scope::All;
+    let name = |cursor: Cursor| if is_feed { format!("{}.{cursor}", app.journal().epoch()) } else { cursor.to_string() };
+    let mut follow = Follow::new(app.journal().clone(), scope, cursor.before());
+    let mut voice = Voice::new(app.journal().clone(), channel);
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut events = Vec::new();
+    let mut position = cursor;
+    loop {
+        let entries = follow.ready(limit).await?;
+        if entries.is_empty() {
+            if !events.is_empty() || wait.is_zero() || !arrived_by(&mut follow, deadline).await {
+                break;
+            }
+            continue;
+        }
+        voice
+            .payloads(&entries, cursor, |at, payload| {
+                if let Ok(data) = serde_json::from_slice::<Box<RawValue>>(payload) {
+                    events.push(json!({ "position": name(at), "data": data }));
+                }
+            })
+            .await?;
+        position = Cursor::whole(follow.at());
+        if events.len() >= limit {
+            break;
+        }
+    }
+    let more = follow.has_more();
+    Ok(axum::Json(json!({ "events": events, "position": name(position), "more": more })).into_response())
+}
+
+async fn arrived_by(follow: &mut Follow, deadline: tokio::time::Instant) -> bool {
+    tokio::time::timeout_at(deadline, follow.arrived()).await.unwrap_or(false)
+}
+
+async fn turn_start(app: &App, session: &SessionId, turn: &str) -> Result<u64, Fault> {
+    let started = app.journal().mark(session, &format!("turn:{turn}")).await?;
+    started.ok_or_else(|| Fault::NotFound(format!("no turn {turn} has started in this session")))
+}
+
+/// The cursor of a reader that has had `skip` frames since `from`.
+async fn skipped(app: &App, channel: &Channel, from: u64, skip: u32) -> Result<Cursor, Fault> {
+    let Whose::Session(session) = &channel.whose else { return Ok(Cursor::whole(from)) };
+    let mut follow = Follow::new(app.journal().clone(), Scope::Session(session.clone()), from);
+    let mut voice = Voice::new(app.journal().clone(), channel.clone());
+    let (mut left, mut cursor) = (skip, Cursor::whole(from));
+    while left > 0 {
+        let entries = follow.ready(PAGE).await?;
+        if entries.is_empty() {
+            return Err(Fault::Gone(format!("The turn has {} events so far, not {skip}.", skip - left)));
+        }
+        voice
+            .payloads(&entries, cursor, |at, _| {
+                if left > 0 {
+                    left -= 1;
+                    cursor = at;
+                }
+            })
+            .await?;
+    }
+    Ok(cursor)
+}

@@ -1,0 +1,212 @@
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tolka_facts::event::{Model, SessionChanged};
+use tolka_facts::{Block, Json, RequestId, SessionId, TurnId, View};
+use tolka_journal::{Scope, SessionQuery};
+use tolka_session::{Answer, NewSession, PromptRequest};
+
+use super::shapes;
+use crate::app::App;
+use crate::fault::{Fault, TolkaError};
+use crate::guard::Caller;
+use crate::request::{json_body, text_field};
+
+type Answered = Result<Response, TolkaError>;
+
+const PAGE: usize = 100;
+
+#[derive(Deserialize)]
+pub(super) struct ListQuery {
+    limit: Option<usize>,
+    after: Option<String>,
+    workspace: Option<String>,
+}
+
+pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
+    let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
+    let after = query.after.map(SessionId::from);
+    let rows = app.journal().sessions(SessionQuery { workspace: query.workspace, limit, after, deleted: false }).await?;
+    let next = (rows.len() == limit).then(|| rows.last().map(|row| row.head.id.clone())).flatten();
+    let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head, row.seq)).collect();
+    Ok(axum::Json(json!({ "sessions": sessions, "next": next })).into_response())
+}
+
+pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let owned = |name: &str| text_field(&body, name).map(|text| text.map(str::to_owned));
+    let new = NewSession {
+        workspace: app.workspace(text_field(&body, "workspace")?)?,
+        agent: owned("agent")?,
+        title: owned("title")?,
+        mode: owned("mode")?,
+        model: model(&body)?,
+        parent: None,
+    };
+    let tip = app.desk.create(new).await?;
+    Ok((StatusCode::CREATED, axum::Json(shapes::session(&tip.head, tip.seq))).into_response())
+}
+
+pub(super) async fn get(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let tip = app.desk.tip(&SessionId::from(id)).await?;
+    Ok(axum::Json(shapes::session(&tip.head, tip.seq)).into_response())
+}
+
+pub(super) async fn change(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let session = SessionId::from(id);
+    app.desk.tip(&session).await?;
+    let owned = |name: &str| text_field(&body, name).map(|text| text.map(str::to_owned));
+    let archived = match body.get("archived") {
+        None => None,
+        Some(Value::Bool(archived)) => Some(*archived),
+        Some(_) => return Err(Fault::BadRequest("`archived` must be true or false.".to_owned()).into()),
+    };
+    let change =
+        SessionChanged { title: owned("title")?, mode: owned("mode")?, model: model(&body)?, agent: None, archived };
+    if change == (SessionChanged { title: None, mode: None, model: None, agent: None, archived: None }) {
+        let message = "Nothing to change; give one of `title`, `mode`, `model`, `archived`.";
+        return Err(Fault::BadRequest(message.to_owned()).into());
+    }
+    app.desk.change(&session, change).await?;
+    let tip = app.desk.tip(&session).await?;
+    Ok(axum::Json(shapes::session(&tip.head, tip.seq)).into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct DeleteQuery {
+    #[serde(default)]
+    purge: bool,
+}
+
+/// With `?purge=true` the facts and blobs go too, also of a session that was deleted before.
+pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>, Query(query): Query<DeleteQuery>) -> Answered {
+    let session = SessionId::from(id);
+    let deleted = app.desk.delete(&session).await;
+    if !query.purge {
+        deleted?;
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let purged = app.journal().purge(&session).await?;
+    let freed = json!({ "facts": purged.facts, "blobs": purged.blobs, "bytes": purged.bytes });
+    Ok(axum::Json(json!({ "purged": freed })).into_response())
+}
+
+pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let content = match (text_field(&body, "text")?, body.get("content")) {
+        (Some(text), None) if text.trim().is_empty() => Vec::new(),
+        (Some(text), None) => vec![Block::text(text)],
+        (None, Some(content)) => serde_json::from_value(content.clone())
+            .map_err(|error| Fault::BadRequest(format!("`content` is not a list of blocks: {error}.")))?,
+        (Some(_), Some(_)) => return Err(Fault::BadRequest("Give `text` or `content`, not both.".to_owned()).into()),
+        (None, None) => return Err(Fault::BadRequest("Give the prompt as `text` or `content`.".to_owned()).into()),
+    };
+    let request = PromptRequest {
+        content,
+        key: text_field(&body, "key")?.map(str::to_owned),
+        message: None,
+        agent: None,
+        model: model(&body)?,
+        context: body.get("context").map(Json::from_value),
+    };
+    let session = SessionId::from(id);
+    let accepted = app.desk.prompt(&session, request).await?;
+    let answer = json!({
+        "session": session,
+        "turn": accepted.turn,
+        "message": accepted.message,
+        "position": accepted.seq.to_string(),
+        "ahead": accepted.ahead,
+        "repeated": accepted.repeated,
+    });
+    Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
+}
+
+pub(super) async fn queue(State(app): State<App>, Path(id): Path<String>) -> Answered {
+    let tip = app.desk.tip(&SessionId::from(id)).await?;
+    let waiting: Vec<Value> = tip
+        .queue
+        .iter()
+        .map(|queued| json!({ "turn": queued.prompt.turn, "message": queued.prompt.message, "content": queued.prompt.content, "time": queued.time }))
+        .collect();
+    let running = tip.turn.as_ref().map(|turn| json!({ "turn": turn.id, "message": turn.message, "started": turn.started }));
+    Ok(axum::Json(json!({ "running": running, "waiting": waiting })).into_response())
+}
+
+pub(super) async fn drop_prompt(State(app): State<App>, Path((id, turn)): Path<(String, String)>) -> Answered {
+    app.desk.drop_prompt(&SessionId::from(id), TurnId::from(turn)).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+pub(super) async fn cancel(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let queue_too = match body.get("queue") {
+        None => false,
+        Some(Value::Bool(queue)) => *queue,
+        Some(_) => return Err(Fault::BadRequest("`queue` must be true or false.".to_owned()).into()),
+    };
+    let session = SessionId::from(id);
+    app.desk.tip(&session).await?;
+    let cancelled = app.desk.cancel(&session, queue_too).await?;
+    Ok(axum::Json(json!({ "cancelled": cancelled })).into_response())
+}
+
+pub(super) async fn answer(
+    State(app): State<App>,
+    Path((id, request)): Path<(String, String)>,
+    Extension(Caller(by)): Extension<Caller>,
+    body: Body,
+) -> Answered {
+    let body = json_body(body).await?;
+    let reason = text_field(&body, "reason")?.map(str::to_owned);
+    let given = match (text_field(&body, "option")?, body.get("answers"), body.get("reject")) {
+        (Some(option), None, None) => Answer::Option { id: option.to_owned(), reason },
+        (None, Some(answers), None) => Answer::Questions(serde_json::from_value(answers.clone()).map_err(|_| {
+            Fault::BadRequest("`answers` must be a list of lists of strings, one list per question.".to_owned())
+        })?),
+        (None, None, Some(Value::Bool(true))) => Answer::RejectQuestions,
+        _ => {
+            let message = "Give one of `option` (an option's id), `answers` (for questions), or `reject`: true.";
+            return Err(Fault::BadRequest(message.to_owned()).into());
+        }
+    };
+    app.desk.answer(&SessionId::from(id), RequestId::from(request), given, by).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[derive(Deserialize)]
+pub(super) struct ViewQuery {
+    at: Option<u64>,
+}
+
+/// The session at a position: now, or as it was.
+pub(super) async fn view(State(app): State<App>, Path(id): Path<String>, Query(query): Query<ViewQuery>) -> Answered {
+    let session = SessionId::from(id);
+    let head = app.desk.tip(&session).await?.seq;
+    let at = query.at.unwrap_or(head);
+    if at > head {
+        return Err(Fault::Gone(format!("The session ends at {head}; there is no {at} yet.")).into());
+    }
+    let (scope, mut view) = (Scope::Session(session), View::default());
+    while view.tip.seq < at {
+        let wanted = usize::try_from(at - view.tip.seq).unwrap_or(usize::MAX).min(1024);
+        let page = app.journal().read(&scope, view.tip.seq, wanted).await?;
+        if page.is_empty() {
+            break;
+        }
+        page.iter().for_each(|entry| view.apply(&entry.fact));
+    }
+    let mut shown = json!(view);
+    shown["position"] = json!(view.tip.seq.to_string());
+    Ok(axum::Json(shown).into_response())
+}
+
+fn model(body: &Value) -> Result<Option<Model>, Fault> {
+    let wrong = |_| Fault::BadRequest("`model` must be {\"provider\": …, \"id\": …}.".to_owned());
+    body.get("model").map(|model| serde_json::from_value(model.clone()).map_err(wrong)).transpose()
+}

@@ -1,0 +1,232 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tolka_agent::{Agent, Agents};
+use tolka_facts::event::{Model, Parent, SessionChanged, SessionCreated};
+use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
+use tolka_journal::{Journal, SessionQuery};
+
+use crate::actor::{Accepted, Actor, Answer, Command, PromptRequest, Reply};
+use crate::ledger::Ledger;
+use crate::SessionError;
+
+/// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
+const COMMANDS: usize = 64;
+
+/// All live sessions.
+#[derive(Clone)]
+pub struct Desk(Arc<Inner>);
+
+struct Inner {
+    journal: Arc<dyn Journal>,
+    agents: Agents,
+    ids: Arc<Ids>,
+    /// A std mutex: it is held for a look-up, never over an await.
+    live: Mutex<Live>,
+}
+
+#[derive(Default)]
+struct Live {
+    actors: HashMap<SessionId, mpsc::Sender<Command>>,
+    /// Owns the actors' tasks; shutting down waits for them.
+    tasks: JoinSet<()>,
+    closed: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct NewSession {
+    pub workspace: String,
+    /// `None`: the server's first.
+    pub agent: Option<String>,
+    pub title: Option<String>,
+    pub mode: Option<String>,
+    pub model: Option<Model>,
+    pub parent: Option<Parent>,
+}
+
+impl Desk {
+    pub fn new(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>) -> Self {
+        Desk(Arc::new(Inner { journal, agents, ids, live: Mutex::default() }))
+    }
+
+    pub fn journal(&self) -> &Arc<dyn Journal> {
+        &self.0.journal
+    }
+
+    pub fn agents(&self) -> &Agents {
+        &self.0.agents
+    }
+
+    /// Takes up what a crash left: open turns end as interrupted, queues go on.
+    pub async fn recover(&self) -> Result<usize, SessionError> {
+        let rows = self.0.journal.sessions(SessionQuery::default()).await?;
+        let mut recovered = 0;
+        for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0) {
+            self.tip(&row.head.id).await?;
+            recovered += 1;
+        }
+        Ok(recovered)
+    }
+
+    pub async fn create(&self, new: NewSession) -> Result<Tip, SessionError> {
+        let agent = self.agent(new.agent.as_deref())?;
+        let now = Time::now();
+        let id = self.0.ids.session(now);
+        let created = SessionCreated {
+            workspace: new.workspace,
+            agent: agent.name().to_owned(),
+            title: new.title.unwrap_or_else(|| "New session".to_owned()),
+            mode: new.mode,
+            model: Some(new.model.unwrap_or_else(|| agent.model())),
+            parent: new.parent,
+        };
+        let ledger = Ledger::new(self.0.journal.clone(), id.clone());
+        let commands = self.spawn(&id, ledger, agent)?;
+        let draft = Draft::client(created);
+        call(&commands, &id, |reply| Command::Create(draft, reply)).await?;
+        call(&commands, &id, Command::Tip).await
+    }
+
+    pub async fn prompt(&self, session: &SessionId, request: PromptRequest) -> Result<Accepted, SessionError> {
+        self.call(session, |reply| Command::Prompt(request, reply)).await
+    }
+
+    pub async fn drop_prompt(&self, session: &SessionId, turn: TurnId) -> Result<(), SessionError> {
+        self.call(session, |reply| Command::DropPrompt(turn, reply)).await
+    }
+
+    /// Whether a turn was running. It ends within a second.
+    pub async fn cancel(&self, session: &SessionId, queue_too: bool) -> Result<bool, SessionError> {
+        self.call(session, |reply| Command::Cancel(queue_too, reply)).await
+    }
+
+    pub async fn answer(&self, session: &SessionId, request: RequestId, answer: Answer, by: String) -> Result<(), SessionError> {
+        self.call(session, |reply| Command::Answer(request, answer, by, reply)).await
+    }
+
+    pub async fn change(&self, session: &SessionId, change: SessionChanged) -> Result<(), SessionError> {
+        self.call(session, |reply| Command::Change(change, reply)).await
+    }
+
+    /// The session is gone for clients; its facts stay until they are purged.
+    pub async fn delete(&self, session: &SessionId) -> Result<(), SessionError> {
+        self.call(session, Command::Delete).await
+    }
+
+    /// The state after the last durable fact.
+    pub async fn tip(&self, session: &SessionId) -> Result<Tip, SessionError> {
+        let tip = self.call(session, Command::Tip).await?;
+        if tip.head.deleted { Err(SessionError::NotFound(session.clone())) } else { Ok(tip) }
+    }
+
+    /// A fact about the server itself.
+    pub async fn note(&self, event: impl Into<Event>) -> Result<(), SessionError> {
+        let draft = Draft::tolka(event);
+        self.call(&SessionId::server(), |reply| Command::Note(draft, reply)).await
+    }
+
+    /// Ends every turn as interrupted, and waits until all is written.
+    pub async fn shut_down(&self) {
+        let (actors, mut tasks) = {
+            let mut live = self.live();
+            live.closed = true;
+            (std::mem::take(&mut live.actors), std::mem::take(&mut live.tasks))
+        };
+        for commands in actors.into_values() {
+            let (done, ended) = oneshot::channel();
+            if commands.send(Command::Shutdown(done)).await.is_ok() {
+                let _ = ended.await;
+            }
+        }
+        while tasks.join_next().await.is_some() {}
+    }
+
+    async fn call<T>(&self, session: &SessionId, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+        let commands = self.open(session).await?;
+        call(&commands, session, command).await
+    }
+
+    async fn open(&self, session: &SessionId) -> Result<mpsc::Sender<Command>, SessionError> {
+        if let Some(commands) = self.live().actors.get(session) {
+            return Ok(commands.clone());
+        }
+        let ledger = Ledger::load(self.0.journal.clone(), session.clone()).await?;
+        if ledger.tip.seq == 0 && !session.is_server() {
+            return Err(SessionError::NotFound(session.clone()));
+        }
+        // An agent that is no longer configured must not make a session unreadable.
+        let agent = self.agent(Some(&ledger.tip.head.agent)).or_else(|_| self.agent(None))?;
+        self.spawn(session, ledger, agent)
+    }
+
+    /// Two may load the same session at once; the first to come here makes the actor.
+    fn spawn(&self, session: &SessionId, ledger: Ledger, agent: Arc<dyn Agent>) -> Result<mpsc::Sender<Command>, SessionError> {
+        let mut live = self.live();
+        if live.closed {
+            return Err(SessionError::ShuttingDown);
+        }
+        if let Some(commands) = live.actors.get(session) {
+            return Ok(commands.clone());
+        }
+        let (commands, inbox) = mpsc::channel(COMMANDS);
+        live.actors.insert(session.clone(), commands.clone());
+        let actor = Actor {
+            session: session.clone(),
+            ledger,
+            agent,
+            ids: self.0.ids.clone(),
+            mind: None,
+            turn: None,
+            backlog: Vec::new(),
+        };
+        while live.tasks.try_join_next().is_some() {}
+        let (desk, id) = (self.clone(), session.clone());
+        live.tasks.spawn(actor.run(inbox, move || desk.let_go(&id)));
+        Ok(commands)
+    }
+
+    /// Whether the actor may end: nobody else holds a way to it, and nobody can get one from now on.
+    fn let_go(&self, session: &SessionId) -> bool {
+        let mut live = self.live();
+        let is_unused = live.actors.get(session).is_none_or(|commands| commands.strong_count() == 1);
+        if is_unused {
+            live.actors.remove(session);
+        }
+        is_unused
+    }
+
+    fn agent(&self, name: Option<&str>) -> Result<Arc<dyn Agent>, SessionError> {
+        let agents = &self.0.agents;
+        let found = match name {
+            Some(name) => agents.iter().find(|agent| agent.name() == name),
+            None => agents.first(),
+        };
+        found.cloned().ok_or_else(|| SessionError::UnknownAgent {
+            name: name.unwrap_or_default().to_owned(),
+            known: agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    fn live(&self) -> std::sync::MutexGuard<'_, Live> {
+        // Nothing panics while holding it; a poisoned lock would still guard sound data.
+        self.0.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("live", &self.live().actors.len()).finish_non_exhaustive()
+    }
+}
+
+async fn call<T>(
+    commands: &mpsc::Sender<Command>,
+    session: &SessionId,
+    command: impl FnOnce(Reply<T>) -> Command,
+) -> Result<T, SessionError> {
+    let (reply, answer) = oneshot::channel();
+    commands.send(command(reply)).await.map_err(|_| SessionError::ShuttingDown)?;
+    answer.await.unwrap_or_else(|_| Err(SessionError::NotFound(session.clone())))
+}

@@ -1,0 +1,29 @@
+use tolka_facts::{RequestId, SessionId, TurnId};
+use tolka_journal::JournalError;
+
+/// What can go wrong for a client. Each says what to do about it where something can be done.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SessionError {
+    #[error("Session not found: {0}")]
+    NotFound(SessionId),
+    #[error("no agent is called `{name}`; there are: {known}")]
+    UnknownAgent { name: String, known: String },
+    #[error("the prompt is empty; send at least one block of content")]
+    EmptyPrompt,
+    #[error("{waiting} prompts are waiting already; wait for one to finish, cancel, or drop one from the queue")]
+    QueueFull { waiting: usize },
+    #[error("no prompt {0} is waiting in the queue")]
+    NotQueued(TurnId),
+    #[error("{0} was answered before; the first answer counts")]
+    AlreadyAnswered(RequestId),
+    #[error("nothing called {0} waits for an answer")]
+    NotAsked(RequestId),
+    #[error("`{given}` is not one of the options: {known}")]
+    NoSuchOption { given: String, known: String },
+    #[error("{given} answers were given to {asked} questions; give one list per question")]
+    WrongAnswers { given: usize, asked: usize },
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}

@@ -1,0 +1,154 @@
+//! The actor's hold on the journal: drafts go in, facts come out, and the tip is always the state after
+//! the last fact that is durable.
+
+use std::sync::Arc;
+
+use tolka_facts::{Draft, Event, Fact, Hash, INLINE_LIMIT, SessionId, Time, Tip};
+use tolka_journal::{Append, Journal, JournalError, Kept, Scope, TIP};
+
+/// A stream is taken up from a kept state; folding 512 facts takes a millisecond or so.
+const KEEP_EVERY: u64 = 512;
+const PAGE: usize = 512;
+
+pub(crate) struct Ledger {
+    journal: Arc<dyn Journal>,
+    session: SessionId,
+    pub(crate) tip: Tip,
+    kept: u64,
+    kept_idle: u64,
+    /// Bytes journalled since a state was kept: a state that is larger than that waits, so that states
+    /// never take more room than facts.
+    since_kept: usize,
+}
+
+impl Ledger {
+    pub(crate) fn new(journal: Arc<dyn Journal>, session: SessionId) -> Self {
+        Ledger { journal, session, tip: Tip::default(), kept: 0, kept_idle: 0, since_kept: 0 }
+    }
+
+    /// The session as its facts left it. A session without facts has a tip at 0.
+    pub(crate) async fn load(journal: Arc<dyn Journal>, session: SessionId) -> Result<Self, JournalError> {
+        let mut ledger = Ledger::new(journal, session);
+        if let Some(kept) = ledger.journal.kept(&ledger.session, TIP, u64::MAX, false).await? {
+            // A state of another version is no loss: the facts are still there.
+            ledger.tip = serde_json::from_slice(&kept.state).unwrap_or_default();
+            ledger.kept = ledger.tip.seq;
+            ledger.kept_idle = ledger.tip.seq;
+        }
+        let scope = Scope::Session(ledger.session.clone());
+        loop {
+            let page = ledger.journal.read(&scope, ledger.tip.seq, PAGE).await?;
+            if page.is_empty() {
+                return Ok(ledger);
+            }
+            page.iter().for_each(|entry| ledger.tip.apply(&entry.fact));
+        }
+    }
+
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
+        &self.journal
+    }
+
+    /// Makes the drafts durable, all or none. On an error nothing has changed, and the drafts come back.
+    pub(crate) async fn append(&mut self, drafts: Vec<Draft>) -> Result<(), (Vec<Draft>, JournalError)> {
+        if drafts.is_empty() {
+            return Ok(());
+        }
+        // No fact is earlier than the one before it, whatever the machine's clock does.
+        let time = Time::now().max(self.tip.time);
+        let mut batch = Append::default();
+        let mut tip = self.tip.clone();
+        let mut bytes = 0;
+        for draft in drafts.iter().cloned().flat_map(split_long_text) {
+            let mut draft = draft;
+            draft.spill(&mut |content| batch.blobs.push((Hash::of(content), content.to_vec())));
+            let fact = draft.stamp(self.session.clone(), tip.seq + 1, time);
+            tip.apply(&fact);
+            mark(&fact, &mut batch.marks);
+            bytes += estimated_size(&fact);
+            batch.facts.push(Arc::new(fact));
+        }
+        batch.head = Some(tip.head.clone());
+        batch.tip = self.state_to_keep(&tip, self.since_kept + bytes);
+        let kept = batch.tip.as_ref().map(|kept| kept.idle);
+        self.journal.append(batch).await.map_err(|error| (drafts, error))?;
+        self.tip = tip;
+        self.since_kept += bytes;
+        if let Some(idle) = kept {
+            self.kept = self.tip.seq;
+            self.since_kept = 0;
+            if idle {
+                self.kept_idle = self.tip.seq;
+            }
+        }
+        Ok(())
+    }
+
+    fn state_to_keep(&self, tip: &Tip, since_kept: usize) -> Option<Kept> {
+        let idle = tip.is_idle();
+        let due = tip.seq - self.kept >= KEEP_EVERY || (idle && tip.seq - self.kept_idle >= KEEP_EVERY);
+        if !due {
+            return None;
+        }
+        let state = serde_json::to_vec(tip).ok()?;
+        (state.len() <= since_kept).then_some(Kept { seq: tip.seq, idle, state })
+    }
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ledger").field("session", &self.session).field("seq", &self.tip.seq).finish_non_exhaustive()
+    }
+}
+
+/// Names that clients look things up by.
+fn mark(fact: &Fact, marks: &mut Vec<(String, u64)>) {
+    match &fact.event {
+        Event::PromptQueued(e) => {
+            marks.push((format!("prompt:{}", e.turn), fact.seq));
+            marks.push((format!("message:{}", e.message), fact.seq));
+            marks.extend(e.key.iter().map(|key| (format!("key:{key}"), fact.seq)));
+        }
+        Event::TurnStarted(e) => marks.push((format!("turn:{}", e.turn), fact.seq)),
+        Event::TurnEnded(e) => marks.push((format!("end:{}", e.turn), fact.seq)),
+        Event::PermissionAnswered(e) => marks.push((format!("answered:{}", e.request), fact.seq)),
+        Event::QuestionAnswered(e) => marks.push((format!("answered:{}", e.request), fact.seq)),
+        _ => {}
+    }
+}
+
+/// Text needs no blob: it is cut into facts that are short enough, and what the agent sent stays with the first.
+fn split_long_text(mut draft: Draft) -> Vec<Draft> {
+    let Some(text) = text_of(&mut draft.event).filter(|text| text.len() > INLINE_LIMIT) else { return vec![draft] };
+    let whole = std::mem::take(text);
+    let (mut rest, mut drafts) = (whole.as_str(), Vec::new());
+    while !rest.is_empty() {
+        let (piece, tail) = rest.split_at(rest.floor_char_boundary(INLINE_LIMIT));
+        let mut event = draft.event.clone();
+        text_of(&mut event).into_iter().for_each(|text| piece.clone_into(text));
+        drafts.push(Draft { cause: draft.cause, event, raw: draft.raw.take() });
+        rest = tail;
+    }
+    drafts
+}
+
+fn text_of(event: &mut Event) -> Option<&mut String> {
+    match event {
+        Event::TextAppended(e) => Some(&mut e.text),
+        Event::ThoughtAppended(e) => Some(&mut e.text),
+        Event::OutputAppended(e) => Some(&mut e.text),
+        Event::InputAppended(e) => Some(&mut e.text),
+        _ => None,
+    }
+}
+
+/// Good enough to weigh a state against; the journal knows the true size.
+fn estimated_size(fact: &Fact) -> usize {
+    let text = match &fact.event {
+        Event::TextAppended(e) => e.text.len(),
+        Event::ThoughtAppended(e) => e.text.len(),
+        Event::OutputAppended(e) => e.text.len(),
+        _ => 512,
+    };
+    160 + text + fact.raw.as_ref().map_or(0, |raw| raw.get().len())
+}

@@ -1,0 +1,15 @@
+//! The desk: every live session has one actor here, and only that actor appends to its journal.
+//!
+//! What must survive (the queue, the open turn, who asked what) is in the facts and nowhere else, so an
+//! actor that dies is made again from the session's [`Tip`](tolka_facts::Tip): the turn that was open
+//! ends as interrupted, what it left open is closed and marked as closed by us, and the queue goes on.
+
+mod actor;
+mod desk;
+mod error;
+mod ledger;
+mod turn;
+
+pub use actor::{Accepted, Answer, PromptRequest};
+pub use desk::{Desk, NewSession};
+pub use error::SessionError;

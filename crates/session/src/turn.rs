@@ -1,0 +1,138 @@
+//! A turn that runs: the mind in its own task, what it says on its way to the journal, and those it asked.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tolka_agent::{CancelSwitch, Ended, Mind, Prompt, Said, Teller};
+use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged, TurnEnded};
+use tolka_facts::{Ask, Cause, Draft, RequestId, Tip, ToolStatus};
+
+/// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
+pub(crate) const GRACE: Duration = Duration::from_millis(700);
+
+pub(crate) struct RunningTurn {
+    /// The mind comes back with the turn's end, ready for the next one.
+    pub(crate) task: JoinHandle<(Box<dyn Mind>, Ended)>,
+    pub(crate) said: mpsc::Receiver<Said>,
+    switch: CancelSwitch,
+    /// When patience ends, once the turn was cancelled.
+    pub(crate) deadline: Option<Instant>,
+    asked: HashMap<RequestId, Asked>,
+}
+
+enum Asked {
+    Permission(oneshot::Sender<Option<String>>),
+    Question(oneshot::Sender<Option<Vec<Vec<String>>>>),
+}
+
+impl RunningTurn {
+    pub(crate) fn start(
+        mut mind: Box<dyn Mind>,
+        prompt: Prompt,
+        (teller, said, switch): (Teller, mpsc::Receiver<Said>, CancelSwitch),
+    ) -> Self {
+        let task = tokio::spawn(async move {
+            let ended = mind.turn(prompt, &teller).await;
+            (mind, ended)
+        });
+        RunningTurn { task, said, switch, deadline: None, asked: HashMap::new() }
+    }
+
+    pub(crate) fn cancel(&mut self) {
+        self.switch.fire();
+        self.deadline.get_or_insert(Instant::now() + GRACE);
+    }
+
+    /// Splits what was said into drafts to append and those who wait for the appending.
+    pub(crate) fn take(&mut self, said: Said, drafts: &mut Vec<Draft>, settled: &mut Vec<oneshot::Sender<()>>) {
+        match said {
+            Said::Told(draft) => drafts.push(draft),
+            Said::Permission(draft, answer) => {
+                if let tolka_facts::Event::PermissionAsked(ask) = &draft.event {
+                    self.asked.insert(ask.request.clone(), Asked::Permission(answer));
+                }
+                drafts.push(draft);
+            }
+            Said::Question(draft, answer) => {
+                if let tolka_facts::Event::QuestionAsked(ask) = &draft.event {
+                    self.asked.insert(ask.request.clone(), Asked::Question(answer));
+                }
+                drafts.push(draft);
+            }
+            Said::Settle(done) => settled.push(done),
+        }
+    }
+
+    /// Hands a durable answer to the mind that waits for it; one that no longer waits is past caring.
+    pub(crate) fn permission_answered(&mut self, request: &RequestId, option: Option<String>) {
+        if let Some(Asked::Permission(waiting)) = self.asked.remove(request) {
+            let _ = waiting.send(option);
+        }
+    }
+
+    pub(crate) fn question_answered(&mut self, request: &RequestId, answers: Option<Vec<Vec<String>>>) {
+        if let Some(Asked::Question(waiting)) = self.asked.remove(request) {
+            let _ = waiting.send(answers);
+        }
+    }
+}
+
+/// What was asked and will not be answered any more.
+pub(crate) fn withdraw_asks(tip: &Tip, by: &str) -> Vec<Draft> {
+    tip.asks()
+        .map(|ask| match ask {
+            Ask::Permission(ask) => Draft::tolka(PermissionAnswered {
+                request: ask.request.clone(),
+                option: None,
+                by: by.to_owned(),
+                reason: None,
+            }),
+            Ask::Question(ask) => {
+                Draft::tolka(QuestionAnswered { request: ask.request.clone(), answers: None, by: by.to_owned() })
+            }
+        })
+        .collect()
+}
+
+/// All that must be said for the open turn to be over: nothing stays open behind it.
+pub(crate) fn end_turn(tip: &Tip, ended: Ended) -> Vec<Draft> {
+    let Some(turn) = &tip.turn else { return Vec::new() };
+    let (why, status, finish) = match ended.stop {
+        Stop::Cancelled => ("The turn was cancelled before the tool ended.", ToolStatus::Cancelled, Finish::Cancelled),
+        Stop::Interrupted => {
+            ("The server stopped before the tool ended; it was not run again.", ToolStatus::Cancelled, Finish::Error)
+        }
+        Stop::Failed => ("The agent failed before the tool ended.", ToolStatus::Failed, Finish::Error),
+        Stop::MaxTokens => ("The turn ended before the tool did.", ToolStatus::Failed, Finish::Length),
+        Stop::EndTurn | Stop::MaxTurnRequests | Stop::Refusal => {
+            ("The turn ended before the tool did.", ToolStatus::Failed, Finish::Stop)
+        }
+    };
+    let mut drafts = withdraw_asks(tip, "tolka");
+    for tool in turn.open_tools() {
+        drafts.push(Draft::tolka(ToolChanged {
+            call: tool.call.clone(),
+            name: None,
+            kind: None,
+            title: None,
+            status: Some(status),
+            input: None,
+            output: None,
+            content: None,
+            locations: None,
+            error: Some(why.into()),
+            meta: None,
+        }));
+    }
+    if let Some(step) = &turn.step {
+        drafts.push(Draft::tolka(StepEnded { message: step.message.clone(), finish, usage: None, cost: None }));
+    }
+    drafts.extend(ended.failure.map(Draft::agent));
+    let cause = if ended.stop == Stop::Interrupted { Cause::Tolka } else { Cause::Agent };
+    let (stop, usage, cost, meta) = (ended.stop, ended.usage, ended.cost, ended.meta);
+    drafts.push(Draft::new(cause, TurnEnded { turn: turn.id.clone(), stop, usage, cost, meta }));
+    drafts
+}

@@ -1,0 +1,152 @@
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::{Value, json};
+use tolka_agent::Pace;
+use tolka_facts::event::{PermissionAsked, QuestionAsked, Stop};
+use tolka_facts::{Event, Fact};
+
+use crate::DataArgs;
+use crate::agents::agents;
+use crate::client::Client;
+use crate::host::Attached;
+use crate::render::Render;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tolka run \"what does this project do?\"
+  tolka run --session ses_… \"and now add a test\"
+  echo \"fix the build\" | tolka run -
+
+Permissions are asked here when this is a terminal, and refused when it is not.
+Exit codes: 0 the turn ended well, 1 it failed, 2 it was cancelled or interrupted.")]
+pub(crate) struct Run {
+    /// The prompt; `-` reads it from stdin
+    prompt: String,
+    /// Go on with this session instead of a new one
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Folder that the agent works in
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    workspace: PathBuf,
+    /// Agent for a new session: `demo`, or `replay:<file>`
+    #[arg(long, default_value = "demo", value_name = "NAME")]
+    agent: String,
+    /// How fast a recording is played: 1, 10, max
+    #[arg(long, default_value = "1", value_name = "FACTOR")]
+    pace: Pace,
+    /// Token of a server that runs already
+    #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
+    token: Option<String>,
+}
+
+impl Run {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let prompt = match self.prompt.as_str() {
+            "-" => std::io::read_to_string(std::io::stdin()).context("stdin cannot be read")?,
+            prompt => prompt.to_owned(),
+        };
+        if prompt.trim().is_empty() {
+            bail!("the prompt is empty");
+        }
+        let workspace = self.workspace.canonicalize();
+        let workspace = workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
+        let agents = agents(&self.agent, self.pace)?;
+        let attached = Attached::to(&self.data.folder()?, &workspace, agents, self.token.clone()).await?;
+        let followed = self.follow(&attached.client, &prompt, &workspace.display().to_string()).await;
+        attached.leave().await?;
+        followed
+    }
+
+    async fn follow(&self, client: &Client, prompt: &str, workspace: &str) -> Result<ExitCode> {
+        let session = match &self.session {
+            Some(session) => session.clone(),
+            None => {
+                let new = json!({ "agent": self.agent, "workspace": workspace, "title": title(prompt) });
+                let created = client.post("/v1/sessions", &new).await?;
+                created["id"].as_str().context("the server made a session without an id")?.to_owned()
+            }
+        };
+        let accepted = client.post(&format!("/v1/sessions/{session}/prompt"), &json!({ "text": prompt })).await?;
+        let (turn, position) = (accepted["turn"].as_str().unwrap_or_default(), accepted["position"].as_str().unwrap_or("0"));
+        let mut events = client.events(&format!("/v1/sessions/{session}/events?after={position}")).await?;
+        let mut render = Render::new();
+        while let Some(event) = events.next().await? {
+            let fact = Fact::from_json(event.data.as_bytes())?;
+            render.show(&fact);
+            match &fact.event {
+                Event::PermissionAsked(ask) => answer_permission(client, &session, ask, &mut render).await?,
+                Event::QuestionAsked(ask) => answer_question(client, &session, ask, &mut render).await?,
+                Event::TurnEnded(ended) if ended.turn.as_str() == turn => {
+                    render.end(&session);
+                    return Ok(match ended.stop {
+                        Stop::EndTurn | Stop::MaxTokens | Stop::MaxTurnRequests => ExitCode::SUCCESS,
+                        Stop::Failed | Stop::Refusal => ExitCode::FAILURE,
+                        Stop::Cancelled | Stop::Interrupted => ExitCode::from(2),
+                    });
+                }
+                _ => {}
+            }
+        }
+        bail!("the stream ended before the turn did; `tolka sessions` shows whether it goes on")
+    }
+}
+
+fn title(prompt: &str) -> String {
+    let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or("New session").trim();
+    line[..line.floor_char_boundary(80)].to_owned()
+}
+
+/// Another client may answer first; then the server says so, and that is fine.
+async fn answer_permission(client: &Client, session: &str, ask: &PermissionAsked, render: &mut Render) -> Result<()> {
+    let names: Vec<&str> = ask.options.iter().map(|option| option.name.as_str()).collect();
+    let chosen = match choose(render, &ask.title, &names).await? {
+        Some(at) => ask.options.get(at),
+        None => ask.options.iter().find(|option| !option.kind.allows()),
+    };
+    let Some(option) = chosen else { return Ok(()) };
+    let path = format!("/v1/sessions/{session}/answers/{}", ask.request);
+    let answered = client.post(&path, &json!({ "option": option.id })).await;
+    render.answered(&option.name, answered.err().map(|error| error.to_string()));
+    Ok(())
+}
+
+async fn answer_question(client: &Client, session: &str, ask: &QuestionAsked, render: &mut Render) -> Result<()> {
+    let mut answers = Vec::new();
+    for question in &ask.questions {
+        let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
+        match choose(render, &question.question, &labels).await? {
+            Some(at) => answers.push(vec![labels[at].to_owned()]),
+            None => break,
+        }
+    }
+    let is_whole = answers.len() == ask.questions.len();
+    let body: Value = if is_whole { json!({ "answers": answers }) } else { json!({ "reject": true }) };
+    let answered = client.post(&format!("/v1/sessions/{session}/answers/{}", ask.request), &body).await;
+    render.answered(if is_whole { "answered" } else { "rejected" }, answered.err().map(|error| error.to_string()));
+    Ok(())
+}
+
+/// `None` when nobody is there to choose.
+async fn choose(render: &mut Render, question: &str, options: &[&str]) -> Result<Option<usize>> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    loop {
+        render.ask(question, options);
+        let line = tokio::task::spawn_blocking(|| {
+            let mut line = String::new();
+            std::io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
+        });
+        let Some(line) = line.await?? else { return Ok(None) };
+        match line.trim().parse::<usize>() {
+            Ok(n) if (1..=options.len()).contains(&n) => return Ok(Some(n - 1)),
+            _ => continue,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+use tolka_agent::Pace;
+
+use crate::DataArgs;
+use crate::agents::agents;
+use crate::host::{Hosted, config};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tolka serve
+  tolka serve --agent replay:run.jsonl --pace 10
+  tolka serve --host 0.0.0.0 --token \"$(openssl rand -hex 24)\" --allow-host my-machine
+
+The first line on stdout is the URL. Clients of OpenCode, of Onyx Build Mode and browsers all use it.")]
+pub(crate) struct Serve {
+    /// Address to listen on; off loopback a token is needed
+    #[arg(long, default_value = "127.0.0.1", value_name = "H")]
+    host: IpAddr,
+    /// Port to listen on; 0 picks a free one
+    #[arg(long, default_value_t = 4096, value_name = "N")]
+    port: u16,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Folder that agents work in
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    workspace: PathBuf,
+    /// Agent: `demo`, or `replay:<file>` for a recorded run
+    #[arg(long, default_value = "demo", value_name = "NAME")]
+    agent: String,
+    /// How fast a recording is played: 1 as recorded, 10 ten times as fast, max at once
+    #[arg(long, default_value = "1", value_name = "FACTOR")]
+    pace: Pace,
+    /// A token that may do everything; others are made with `tolka token`
+    #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
+    token: Option<String>,
+    /// Another name that this server answers to (may be given several times)
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// A web origin whose pages may use this server (may be given several times)
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Streams that may be open at once
+    #[arg(long, default_value_t = 10_000, value_name = "N")]
+    max_readers: usize,
+    /// The most bytes that the journal may take on disk
+    #[arg(long, value_name = "BYTES")]
+    max_bytes: Option<u64>,
+}
+
+impl Serve {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let workspace = self.workspace.canonicalize();
+        let workspace = workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
+        let mut config = config(self.data.folder()?, workspace);
+        config.host = self.host;
+        config.port = self.port;
+        config.token = self.token;
+        config.allow_hosts = self.allow_host;
+        config.allow_origins = self.allow_origin;
+        config.max_readers = self.max_readers;
+        let hosted = Hosted::open(config, agents(&self.agent, self.pace)?, self.max_bytes).await?;
+        // The socket listens already, so whoever reads this line can connect.
+        let mut stdout = std::io::stdout().lock();
+        writeln!(stdout, "{}", hosted.url()).and_then(|()| stdout.flush()).context("nobody reads stdout")?;
+        drop(stdout);
+        hosted.run(told_to_stop()).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn told_to_stop() {
+    let interrupted = async {
+        // Without handlers the default still ends the process.
+        match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+            (Ok(mut interrupt), Ok(mut terminate)) => {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+            }
+            _ => std::future::pending().await,
+        }
+    };
+    interrupted.await;
+}

@@ -1,0 +1,63 @@
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::Value;
+use tolka_agent::Pace;
+
+use crate::DataArgs;
+use crate::agents::agents;
+use crate::host::Attached;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  tolka sessions
+  tolka sessions --json | jq -r '.sessions[].id'")]
+pub(crate) struct Sessions {
+    #[command(flatten)]
+    data: DataArgs,
+    /// As JSON, one object
+    #[arg(long)]
+    json: bool,
+    /// How many, the latest first
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    limit: usize,
+    /// Token of a server that runs already
+    #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
+    token: Option<String>,
+}
+
+impl Sessions {
+    pub(crate) async fn run(self) -> Result<ExitCode> {
+        let workspace = PathBuf::from(".").canonicalize()?;
+        let agents = agents("demo", Pace::AtOnce)?;
+        let attached = Attached::to(&self.data.folder()?, &workspace, agents, self.token.clone()).await?;
+        let listed = attached.client.get(&format!("/v1/sessions?limit={}", self.limit)).await;
+        attached.leave().await?;
+        let listed = listed?;
+        if self.json {
+            println!("{listed}");
+            return Ok(ExitCode::SUCCESS);
+        }
+        let sessions = listed["sessions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if sessions.is_empty() {
+            println!("no sessions yet; start one with `tolka run \"…\"`");
+        }
+        for session in sessions {
+            println!("{}", line(session));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn line(session: &Value) -> String {
+    let text = |field: &str| session[field].as_str().unwrap_or_default().to_owned();
+    let state = match (session["waiting"].as_u64(), session["busy"].as_bool()) {
+        (Some(1..), _) => "asks you",
+        (_, Some(true)) => "works",
+        _ => "idle",
+    };
+    let title: String = text("title").chars().filter(|c| !c.is_control()).collect();
+    format!("{}  {state:8}  {:3} turns  {title}", text("id"), session["turns"].as_u64().unwrap_or(0))
+}

@@ -1,0 +1,102 @@
+//! A server to talk to: the one that has the data folder, or one of our own for as long as we need it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tolka_agent::Agents;
+use tolka_facts::Ids;
+use tolka_journal::{Sqlite, SqliteOptions};
+use tolka_server::{Config, Server};
+use tolka_session::Desk;
+
+use crate::client::Client;
+
+/// A server of this process, with all that it holds.
+pub(crate) struct Hosted {
+    pub(crate) server: Server,
+    journal: Arc<Sqlite>,
+}
+
+impl Hosted {
+    pub(crate) async fn open(config: Config, agents: Agents, max_bytes: Option<u64>) -> Result<Self> {
+        let options = SqliteOptions { dir: config.data.clone(), owner: String::new(), max_bytes };
+        let journal = tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??;
+        let mut seed = [0; 8];
+        getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
+        let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(u64::from_le_bytes(seed))));
+        let server = Server::bind(config, desk).await?;
+        journal.announce(&format!("http://{}", server.address()))?;
+        Ok(Hosted { server, journal })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.server.address())
+    }
+
+    pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<()> {
+        self.server.run(shutdown).await;
+        tokio::task::spawn_blocking(move || self.journal.close()).await.context("the journal was not closed well")
+    }
+}
+
+/// A server that a command talks to. One that the command started ends with [`Attached::leave`].
+pub(crate) struct Attached {
+    pub(crate) client: Client,
+    own: Option<(oneshot::Sender<()>, JoinHandle<Result<()>>)>,
+}
+
+impl Attached {
+    /// The server that runs on this data folder, else one of our own.
+    pub(crate) async fn to(data: &Path, workspace: &Path, agents: Agents, token: Option<String>) -> Result<Self> {
+        if let Some(owner) = Sqlite::owner_of(data)? {
+            let client = Client::new(&owner.text, token)
+                .with_context(|| format!("process {} has {} open but serves nothing", owner.pid, data.display()))?;
+            return Ok(Attached { client, own: None });
+        }
+        Attached::own(data, workspace, agents).await
+    }
+
+    pub(crate) async fn own(data: &Path, workspace: &Path, agents: Agents) -> Result<Self> {
+        let token = secret()?;
+        let config = Config { token: Some(token.clone()), port: 0, ..config(data.to_owned(), workspace.to_owned()) };
+        let hosted = Hosted::open(config, agents, None).await?;
+        let client = Client::new(&hosted.url(), Some(token))?;
+        let (stop, stopped) = oneshot::channel();
+        let serving = tokio::spawn(hosted.run(async {
+            let _ = stopped.await;
+        }));
+        Ok(Attached { client, own: Some((stop, serving)) })
+    }
+
+    pub(crate) async fn leave(self) -> Result<()> {
+        if let Some((stop, serving)) = self.own {
+            let _ = stop.send(());
+            serving.await??;
+        }
+        Ok(())
+    }
+}
+
+/// A server that only this process should use needs a token that only this process has.
+fn secret() -> Result<String> {
+    let mut random = [0; 16];
+    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+pub(crate) fn config(data: PathBuf, workspace: PathBuf) -> Config {
+    Config {
+        host: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        port: 4096,
+        workspace,
+        data,
+        token: None,
+        allow_hosts: Vec::new(),
+        allow_origins: Vec::new(),
+        max_readers: 10_000,
+    }
+}

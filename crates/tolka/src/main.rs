@@ -1,0 +1,87 @@
+//! The command line: `serve` is the product, the rest are small clients of it.
+
+mod agents;
+mod client;
+mod command;
+mod host;
+mod render;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Parser, Subcommand};
+
+/// Small and steady under many short allocations; the system's holds on to what bursts took.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+#[command(name = "tolka", version, about, propagate_version = true)]
+#[command(after_help = "Examples:
+  tolka serve                                   serve the demo on http://127.0.0.1:4096
+  tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
+  tolka run \"add a test for the parser\"         one prompt in this terminal
+  tolka sessions                                what there is
+  tolka token add phone --scope view,approve    let a phone watch and approve")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server: agents in, every client out
+    Serve(command::serve::Serve),
+    /// Send a prompt and follow it in this terminal
+    Run(command::run::Run),
+    /// List sessions
+    Sessions(command::sessions::Sessions),
+    /// Play a recorded run and print it in a dialect
+    Replay(command::replay::Replay),
+    /// Make, list and revoke tokens
+    Token(command::token::TokenCommand),
+}
+
+/// Where things are kept.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DataArgs {
+    /// Folder for everything Tolka keeps [default: ~/.local/share/tolka]
+    #[arg(long, value_name = "DIR", env = "TOLKA_DATA")]
+    data: Option<PathBuf>,
+}
+
+impl DataArgs {
+    pub(crate) fn folder(&self) -> Result<PathBuf> {
+        if let Some(data) = &self.data {
+            return Ok(std::path::absolute(data)?);
+        }
+        let base = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+        let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
+        let base = base.filter(|base| base.is_absolute()).or_else(home);
+        Ok(base.ok_or_else(|| anyhow::anyhow!("there is no home folder; say where to keep things with --data"))?.join("tolka"))
+    }
+}
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_env("TOLKA_LOG").unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let ended = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into).and_then(|runtime| {
+        runtime.block_on(async {
+            match cli.command {
+                Command::Serve(command) => command.run().await,
+                Command::Run(command) => command.run().await,
+                Command::Sessions(command) => command.run().await,
+                Command::Replay(command) => command.run().await,
+                Command::Token(command) => command.run(),
+            }
+        })
+    });
+    match ended {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("tolka: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
