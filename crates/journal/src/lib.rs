@@ -25,7 +25,8 @@ pub trait Journal: Send + Sync + 'static {
     /// Appends facts, all or none, durable when it returns and visible no earlier.
     ///
     /// The facts are of one session, gapless, and the first one's `seq` is one above the session's
-    /// last: else [`JournalError::Conflict`], and nothing has changed.
+    /// last: else [`JournalError::Conflict`], and nothing has changed. Who stops waiting does not take it back: it
+    /// may still be appended.
     fn append(&self, batch: Append) -> Pending<'_, ()>;
 
     /// Up to `limit` facts after a place of the scope, in order; fewer only at the end or when a page is full.
@@ -34,7 +35,8 @@ pub trait Journal: Send + Sync + 'static {
     /// What [`Journal::read`] would give, if memory has it. `None`: ask the disk.
     fn recent(&self, scope: &Scope, after: u64, limit: usize) -> Option<Vec<Entry>>;
 
-    /// The scope's last place, and every later one as it becomes durable.
+    /// The scope's last place, and every later one as it becomes durable. It ends when the session is purged or the
+    /// journal dropped. The first watch of a session may look at the disk, briefly.
     fn watch(&self, scope: &Scope) -> watch::Receiver<u64>;
 
     /// The `seq` that a mark stands at; see [`Append::marks`].
@@ -51,7 +53,7 @@ pub trait Journal: Send + Sync + 'static {
 
     fn session(&self, session: &SessionId) -> Pending<'_, Option<SessionRow>>;
 
-    /// Sessions that are not deleted, the latest changed first.
+    /// Sessions that are not deleted, the latest changed first, as their heads tell it.
     fn sessions(&self, query: SessionQuery) -> Pending<'_, Vec<SessionRow>>;
 
     /// Removes a deleted session whole: facts, marks, states, and the blobs that nobody else refers to.
@@ -114,7 +116,7 @@ pub struct SessionQuery {
     pub workspace: Option<String>,
     /// 0 means all.
     pub limit: usize,
-    /// Only sessions that were changed before this one was; for paging.
+    /// Only sessions that were changed before this one was; for paging. [`JournalError::NoSession`] if it is gone.
     pub after: Option<SessionId>,
     /// Deleted ones too, for the purge.
     pub deleted: bool,

@@ -60,8 +60,7 @@ impl crate::Decoder for Decoder {
         let read = self.reader.feed(bytes, &mut events);
         self.waiting.extend(events);
         while let Some(event) = self.waiting.pop_front() {
-            self.frame(&event.data, out)
-                .map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
+            self.frame(&event.data, out).map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
         }
         read
     }

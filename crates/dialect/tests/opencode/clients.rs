@@ -36,7 +36,8 @@ impl Held {
         }
         let part = &properties["part"];
         let is_text = part["type"] == "text" || part["type"] == "reasoning";
-        (event["type"] == "message.part.updated" && is_text && !self.prompts.contains(&part["messageID"])).then_some(part)
+        (event["type"] == "message.part.updated" && is_text && !self.prompts.contains(&part["messageID"]))
+            .then_some(part)
     }
 
     fn texts(&self) -> Vec<&str> {
@@ -144,7 +145,7 @@ fn all_three_clients_read_a_long_answer() {
 }
 
 /// One answer of so many pieces of five bytes.
-pub fn long_answer(pieces: usize) -> Run {
+pub(crate) fn long_answer(pieces: usize) -> Run {
     let turn = TurnId::from("trn_1");
     let message = MessageId::from("msg_1dc988afd001DPMXhH7oZhirdI");
     let prompt = PromptQueued {
@@ -162,9 +163,9 @@ pub fn long_answer(pieces: usize) -> Run {
         Draft::agent(StepStarted { message, model: None }),
     ];
     let part = PartId::from("prt_1");
-    drafts.extend((0..pieces).map(|n| {
-        Draft::agent(TextAppended { part: part.clone(), text: format!("{:04} ", n % 10_000) })
-    }));
+    drafts.extend(
+        (0..pieces).map(|n| Draft::agent(TextAppended { part: part.clone(), text: format!("{:04} ", n % 10_000) })),
+    );
     drafts.push(Draft::agent(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None }));
     Run::stamped(drafts)
 }

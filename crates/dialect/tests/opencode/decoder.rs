@@ -75,7 +75,11 @@ fn a_prompt_is_told_when_its_parts_are_in() {
     let stream = [
         user("msg_1"),
         part("msg_1", json!({ "type": "text", "text": "look" }), None),
-        part("msg_1", json!({ "id": "prt_2", "type": "file", "mime": "image/png", "url": "data:image/png;base64,aGk=" }), None),
+        part(
+            "msg_1",
+            json!({ "id": "prt_2", "type": "file", "mime": "image/png", "url": "data:image/png;base64,aGk=" }),
+            None,
+        ),
         status("busy"),
         assistant("msg_2", "msg_1", json!({})),
         idle(),
@@ -94,7 +98,13 @@ fn text_is_told_once_however_it_comes() {
         &[text("msg_2", "", None), delta("Hé"), delta("llo"), text("msg_2", "Héllo", None)],
         &[text("msg_2", "Hé", Some("Hé")), text("msg_2", "Héllo", Some("llo")), text("msg_2", "Héllo", None)],
         &[text("msg_2", "Héllo", None), text("msg_2", "Héllo", None)],
-        &[text("msg_2", "", None), delta("Hé"), text("msg_2", "Hé", Some("Hé")), delta("llo"), text("msg_2", "Héllo", Some("llo"))],
+        &[
+            text("msg_2", "", None),
+            delta("Hé"),
+            text("msg_2", "Hé", Some("Hé")),
+            delta("llo"),
+            text("msg_2", "Héllo", Some("llo")),
+        ],
         &[text("msg_2", "", Some("Hé")), text("msg_2", "", Some("llo"))],
     ];
     for way in ways {
@@ -119,7 +129,8 @@ fn a_text_that_was_replaced_is_a_new_part_and_one_that_was_trimmed_is_not() {
 #[test]
 fn an_abort_ends_the_turn_once_with_all_that_came_after_the_first_idle() {
     let aborted = json!({ "name": "MessageAbortedError", "data": { "message": "Aborted" } });
-    let tool = |state: Value| part("msg_2", json!({ "type": "tool", "callID": "c", "tool": "bash", "state": state }), None);
+    let tool =
+        |state: Value| part("msg_2", json!({ "type": "tool", "callID": "c", "tool": "bash", "state": state }), None);
     let stream = [
         user("msg_1"),
         status("busy"),
@@ -133,9 +144,8 @@ fn an_abort_ends_the_turn_once_with_all_that_came_after_the_first_idle() {
         idle(),
     ];
     let drafts = decode(&stream.concat());
-    let expected = [
-        "prompt_queued", "turn_started", "step_started", "tool_changed", "tool_changed", "step_ended", "turn_ended",
-    ];
+    let expected =
+        ["prompt_queued", "turn_started", "step_started", "tool_changed", "tool_changed", "step_ended", "turn_ended"];
     assert_eq!(names(&drafts), expected);
     assert!(matches!(&drafts[5].event, Event::StepEnded(e) if e.finish == Finish::Cancelled));
     assert!(matches!(&drafts[6].event, Event::TurnEnded(e) if e.stop == Stop::Cancelled));

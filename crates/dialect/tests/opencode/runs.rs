@@ -12,7 +12,7 @@ use tolka_facts::{
 use crate::support::Run;
 
 #[derive(Debug, Clone)]
-pub enum Act {
+pub(crate) enum Act {
     Prompt(Vec<Words>),
     Drop,
     Start,
@@ -35,7 +35,7 @@ pub enum Act {
 
 /// A text of some kind and length; made late, so that a failing script prints small.
 #[derive(Debug, Clone, Copy)]
-pub enum Words {
+pub(crate) enum Words {
     Short(u8),
     Odd(u8),
     Long(u16),
@@ -44,7 +44,7 @@ pub enum Words {
 }
 
 impl Words {
-    pub fn text(self) -> String {
+    pub(crate) fn text(self) -> String {
         const ODD: [&str; 6] = ["é😀", "\u{2028}\u{0}\t", "\"\\\r\n", "𝔘nicode ✓ ", "  \n", "data: x\n\n"];
         match self {
             Words::Short(n) => format!("word{n} "),
@@ -101,7 +101,7 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-pub fn run() -> impl Strategy<Value = Run> {
+pub(crate) fn run() -> impl Strategy<Value = Run> {
     (prop::collection::vec(act(), 0..90), prop::collection::vec(0..50_000u64, 1..20)).prop_map(|(acts, pace)| {
         let mut stage = Stage::new(pace);
         acts.into_iter().for_each(|act| stage.play(act));
@@ -110,7 +110,7 @@ pub fn run() -> impl Strategy<Value = Run> {
 }
 
 /// A run with facts left out, told twice and moved: nobody should make one, and nothing may break on it.
-pub fn wild() -> impl Strategy<Value = Run> {
+pub(crate) fn wild() -> impl Strategy<Value = Run> {
     (run(), prop::collection::vec(any::<prop::sample::Index>(), 0..80)).prop_map(|(run, picks)| {
         if run.facts.is_empty() {
             return run;
@@ -248,8 +248,12 @@ impl Stage {
                 let request = RequestId::from(self.name("que"));
                 self.questions.push(request.clone());
                 let option = QuestionOption { label: "Red".into(), description: "warm".into() };
-                let question =
-                    Question { question: "Which?".into(), header: "Colour".into(), options: vec![option], multiple: true };
+                let question = Question {
+                    question: "Which?".into(),
+                    header: "Colour".into(),
+                    options: vec![option],
+                    multiple: true,
+                };
                 self.tell(QuestionAsked { request, call: None, questions: vec![question] });
             }
             Act::Reply { rejected } => {
@@ -317,7 +321,8 @@ impl Stage {
 
     fn end(&mut self, stop: u8) {
         use Stop::*;
-        let stop = [EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Interrupted, Failed][usize::from(stop) % 7];
+        let stop =
+            [EndTurn, MaxTokens, MaxTurnRequests, Refusal, Cancelled, Interrupted, Failed][usize::from(stop) % 7];
         if self.turn.is_some() && stop == Failed && !self.failed {
             self.fail(2);
         }
@@ -432,7 +437,7 @@ impl Stage {
     }
 }
 
-pub fn change(call: &CallId) -> ToolChanged {
+pub(crate) fn change(call: &CallId) -> ToolChanged {
     ToolChanged {
         call: call.clone(),
         name: None,
@@ -450,9 +455,5 @@ pub fn change(call: &CallId) -> ToolChanged {
 
 fn options() -> Vec<PermissionOption> {
     let option = |id: &str, kind| PermissionOption { id: id.into(), name: id.into(), kind };
-    vec![
-        option("y", OptionKind::AllowOnce),
-        option("a", OptionKind::AllowAlways),
-        option("n", OptionKind::RejectOnce),
-    ]
+    vec![option("y", OptionKind::AllowOnce), option("a", OptionKind::AllowAlways), option("n", OptionKind::RejectOnce)]
 }

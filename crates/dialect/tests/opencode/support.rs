@@ -9,14 +9,14 @@ use serde_json::Value;
 use tolka_dialect::{Decoder as _, Dialect, Frames, opencode};
 use tolka_facts::{Blobs, Draft, Fact, Hash, SessionId, Time, Tip};
 
-pub const PROFILES: [opencode::Profile; 3] =
+pub(crate) const PROFILES: [opencode::Profile; 3] =
     [opencode::Profile::Superset, opencode::Profile::Current, opencode::Profile::Documented];
 
 #[derive(Clone, Default)]
-pub struct Store(HashMap<Hash, Vec<u8>>);
+pub(crate) struct Store(HashMap<Hash, Vec<u8>>);
 
 impl Store {
-    pub fn put(&mut self, bytes: &[u8]) {
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
         self.0.insert(Hash::of(bytes), bytes.to_vec());
     }
 }
@@ -29,9 +29,9 @@ impl Blobs for Store {
 
 /// Facts of one session, with the blobs that they refer to.
 #[derive(Clone, Default)]
-pub struct Run {
-    pub facts: Vec<Fact>,
-    pub blobs: Store,
+pub(crate) struct Run {
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) blobs: Store,
 }
 
 /// A line per fact: what a failing test prints should be readable.
@@ -46,7 +46,7 @@ impl fmt::Debug for Run {
 }
 
 /// The tests run in debug builds; more cases on demand (`PROPTEST_CASES`).
-pub fn cases() -> ProptestConfig {
+pub(crate) fn cases() -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { default.cases } else { 48 };
     ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 4000, ..default }
@@ -54,7 +54,7 @@ pub fn cases() -> ProptestConfig {
 
 impl Run {
     /// Stamps drafts as the journal would: gapless, a millisecond apart, long values moved out.
-    pub fn stamped(drafts: impl IntoIterator<Item = Draft>) -> Run {
+    pub(crate) fn stamped(drafts: impl IntoIterator<Item = Draft>) -> Run {
         let mut run = Run::default();
         for (seq, mut draft) in (1..).zip(drafts) {
             draft.spill(&mut |bytes| run.blobs.put(bytes));
@@ -65,7 +65,7 @@ impl Run {
     }
 
     /// The frames of each fact, told from the start.
-    pub fn told(&self, dialect: Dialect) -> Vec<Vec<Vec<u8>>> {
+    pub(crate) fn told(&self, dialect: Dialect) -> Vec<Vec<Vec<u8>>> {
         let (mut encoder, mut tip) = (dialect.encoder(), Tip::default());
         let mut told = Vec::new();
         for fact in &self.facts {
@@ -78,17 +78,17 @@ impl Run {
     }
 
     /// All events, as JSON.
-    pub fn events(&self, profile: opencode::Profile) -> Vec<Value> {
+    pub(crate) fn events(&self, profile: opencode::Profile) -> Vec<Value> {
         let frames = self.told(Dialect::OpenCode(profile));
         frames.iter().flatten().map(|frame| serde_json::from_slice(frame).unwrap()).collect()
     }
 
-    pub fn stream(&self, profile: opencode::Profile) -> Vec<u8> {
+    pub(crate) fn stream(&self, profile: opencode::Profile) -> Vec<u8> {
         sse(self.told(Dialect::OpenCode(profile)).iter().flatten())
     }
 }
 
-pub fn sse<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
+pub(crate) fn sse<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     let mut stream = Vec::new();
     for frame in frames {
         stream.extend(b"data: ");
@@ -98,7 +98,7 @@ pub fn sse<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> {
     stream
 }
 
-pub fn decode(stream: &[u8]) -> Vec<Draft> {
+pub(crate) fn decode(stream: &[u8]) -> Vec<Draft> {
     let (mut decoder, mut drafts) = (opencode::Decoder::default(), Vec::new());
     decoder.feed(stream, &mut drafts).unwrap();
     decoder.finish(&mut drafts).unwrap();
@@ -106,10 +106,10 @@ pub fn decode(stream: &[u8]) -> Vec<Draft> {
 }
 
 /// An event of the wire as a stream of its own.
-pub fn frame(event: &Value) -> Vec<u8> {
+pub(crate) fn frame(event: &Value) -> Vec<u8> {
     sse([&event.to_string().into_bytes()])
 }
 
-pub fn data(folder: &str) -> PathBuf {
+pub(crate) fn data(folder: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/data").join(folder)
 }

@@ -10,24 +10,24 @@ use tolka_facts::{Block, Event, NoBlobs, Part, Role, Tool, ToolContent, ToolKind
 use crate::support::Run;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Transcript {
-    pub title: String,
-    pub messages: Vec<Said>,
+pub(crate) struct Transcript {
+    pub(crate) title: String,
+    pub(crate) messages: Vec<Said>,
     /// What is no message: questions and answers, plans, notices, failures.
-    pub beside: Vec<String>,
-    pub stops: Vec<Stop>,
+    pub(crate) beside: Vec<String>,
+    pub(crate) stops: Vec<Stop>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Said {
-    pub id: String,
-    pub role: Role,
-    pub hidden: bool,
-    pub parts: Vec<Piece>,
+pub(crate) struct Said {
+    pub(crate) id: String,
+    pub(crate) role: Role,
+    pub(crate) hidden: bool,
+    pub(crate) parts: Vec<Piece>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Piece {
+pub(crate) enum Piece {
     Content(Block),
     Text(String),
     Thought(String),
@@ -35,7 +35,7 @@ pub enum Piece {
 }
 
 impl Transcript {
-    pub fn of(run: &Run) -> Transcript {
+    pub(crate) fn of(run: &Run) -> Transcript {
         let mut view = View::default();
         run.facts.iter().for_each(|fact| view.apply(fact));
         let open = view.tip.turn.as_ref().map(|turn| turn.id.clone());
@@ -57,12 +57,12 @@ impl Transcript {
         }
     }
 
-    pub fn texts(&self) -> Vec<&str> {
+    pub(crate) fn texts(&self) -> Vec<&str> {
         let parts = self.messages.iter().filter(|said| said.role == Role::Agent).flat_map(|said| &said.parts);
         parts.filter_map(|part| if let Piece::Text(text) = part { Some(text.as_str()) } else { None }).collect()
     }
 
-    pub fn tools(&self) -> Vec<(&str, ToolStatus)> {
+    pub(crate) fn tools(&self) -> Vec<(&str, ToolStatus)> {
         let parts = self.messages.iter().flat_map(|said| &said.parts);
         let tool = |part| match part {
             &Piece::Tool { ref name, status, .. } => Some((name.as_str(), status)),
@@ -177,7 +177,8 @@ fn beside(run: &Run) -> Vec<String> {
             }
             Event::PermissionAnswered(e) => {
                 let known = options.get(&e.request).into_iter().flatten();
-                let allowed = known.clone().find(|option| Some(&option.id) == e.option.as_ref()).map(|option| option.kind);
+                let allowed =
+                    known.clone().find(|option| Some(&option.id) == e.option.as_ref()).map(|option| option.kind);
                 format!("{} is answered {:?}", e.request, allowed.filter(|kind| kind.allows()))
             }
             Event::QuestionAsked(e) => format!("{} asks {:?}", e.request, e.questions),
@@ -210,7 +211,7 @@ fn beside(run: &Run) -> Vec<String> {
 }
 
 /// For facts that hold no blobs.
-pub fn plain(block: &Block) -> String {
+pub(crate) fn plain(block: &Block) -> String {
     match block {
         Block::Text { text, .. } => text.text(&NoBlobs).into_owned(),
         other => format!("{other:?}"),

@@ -89,7 +89,7 @@ impl Live {
         }
         let place = state.feed.head();
         drop(state);
-        for (bell, seq) in bells.into_iter().take(0) {
+        for (bell, seq) in bells {
             ring(&bell, seq);
         }
         ring(&self.feed_bell, place);
@@ -222,5 +222,74 @@ impl State {
             });
             self.swept = self.sessions.len();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tolka_facts::event::TextAppended;
+    use tolka_facts::{Draft, PartId, Time};
+
+    fn publish(live: &Live, session: &str, seqs: std::ops::RangeInclusive<u64>, size: usize) {
+        let event = TextAppended { part: PartId::from("prt_1"), text: String::new() };
+        let stamp = |seq| Draft::agent(event.clone()).stamp(session.into(), seq, Time::default());
+        let facts: Vec<_> = seqs.map(|seq| Arc::new(stamp(seq))).collect();
+        let first_place = live.read().feed.head() + 1;
+        live.publish([Published { facts: &facts, sizes: vec![size; facts.len()], first_place }]);
+    }
+
+    fn recent(live: &Live, session: &str, after: u64) -> Option<Vec<u64>> {
+        let page = live.recent(&Scope::Session(session.into()), after, 9999)?;
+        Some(page.iter().map(|entry| entry.place).collect())
+    }
+
+    #[test]
+    fn a_head_that_was_read_before_it_was_published_leaves_no_gap() {
+        let live = Live::new(0);
+        let bell = live.watch_session(&"a".into(), || Some(2));
+        publish(&live, "a", 1..=1, 9);
+        publish(&live, "a", 2..=2, 9);
+        assert_eq!(recent(&live, "a", 0), Some(vec![1, 2]));
+        assert_eq!(*bell.borrow(), 2);
+    }
+
+    #[test]
+    fn an_unknown_head_is_not_taken_for_none() {
+        let live = Live::new(0);
+        let mut bell = live.watch_session(&"a".into(), || None);
+        assert_eq!(recent(&live, "a", 0), None);
+        publish(&live, "a", 8..=8, 9);
+        assert_eq!(*bell.borrow_and_update(), 8);
+        assert_eq!((recent(&live, "a", 6), recent(&live, "a", 7)), (None, Some(vec![8])));
+    }
+
+    #[test]
+    fn memory_is_bounded_by_sessions_and_bytes() {
+        let live = Live::new(0);
+        let _bell = live.watch_session(&"s0".into(), || Some(0));
+        for n in 0..2 * SESSIONS {
+            publish(&live, &format!("s{n}"), 1..=2, 9);
+        }
+        // The watched one is still known to be at its head, without its facts.
+        assert_eq!(live.read().sessions.len(), SESSIONS + 1);
+        assert_eq!((recent(&live, "s0", 1), recent(&live, "s0", 2)), (None, Some(vec![])));
+        assert_eq!(recent(&live, "s1", 2), None);
+        for n in 0..SESSIONS {
+            publish(&live, &format!("t{n}"), 1..=3, SESSION_BYTES / 3);
+        }
+        let state = live.read();
+        let held: usize = state.sessions.values().filter_map(|session| session.ring.as_ref()).map(Ring::cost).sum();
+        assert_eq!(held, state.bytes);
+        assert!(state.bytes <= SESSIONS_BYTES && state.feed.cost() <= FEED_BYTES);
+    }
+
+    #[test]
+    fn bells_that_nobody_hears_are_taken_down() {
+        let live = Live::new(0);
+        for n in 0..10 * SESSIONS {
+            drop(live.watch_session(&format!("s{n}").into(), || Some(5)));
+        }
+        assert!(live.read().sessions.len() <= SESSIONS + 1);
     }
 }

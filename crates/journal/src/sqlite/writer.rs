@@ -96,11 +96,10 @@ impl Writer {
         if group.is_empty() {
             return;
         }
-        let place = self.last_place;
         match self.commit(&group) {
             Ok(verdicts) => self.answer(group, verdicts),
             Err(fault) => {
-                self.last_place = place;
+                // Places that were given out for nothing are gaps, which readers know.
                 self.sessions.clear();
                 if let [_] = &group[..] {
                     let error = self.shared.site.explain(fault);

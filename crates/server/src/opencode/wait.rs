@@ -47,14 +47,14 @@ pub(super) async fn for_answer(app: App, session: SessionId, accepted: Accepted)
             Ok((StatusCode::INTERNAL_SERVER_ERROR, Json(error)).into_response())
         }
         Ok(Err(fault)) => Err(fault),
-        Err(_) => Ok(held_open(waiting)),
+        Err(_) => Ok(held_open(waiting, SILENCE)),
     }
 }
 
-fn held_open(waiting: Waiting) -> Response {
-    let body = futures_util::stream::unfold(Some(waiting), |waiting| async {
+fn held_open(waiting: Waiting, silence: Duration) -> Response {
+    let body = futures_util::stream::unfold(Some(waiting), move |waiting| async move {
         let mut waiting = waiting?;
-        match timeout(SILENCE, &mut waiting).await {
+        match timeout(silence, &mut waiting).await {
             Err(_) => Some((Ok(Bytes::from_static(b" ")), Some(waiting))),
             Ok(Ok(Ending::Message(message))) => Some((Ok(Bytes::from(message.to_string())), None)),
             Ok(Ok(Ending::Wordless(message))) => Some((Err(io::Error::other(message)), None)),
@@ -117,5 +117,31 @@ fn reason(stop: Stop, tip: Option<&Tip>) -> String {
         (Stop::Interrupted, _) => "The server stopped in the middle of this turn".to_owned(),
         (_, Some(failure)) => failure.message.clone(),
         (_, None) => "The agent ended its turn without a word".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_is_late_begins_with_spaces() {
+        let (say, said) = oneshot::channel();
+        let waiting: Waiting = Box::pin(async { said.await.map(Ending::Message).map_err(|_| Fault::Internal) });
+        let mut body = held_open(waiting, Duration::from_millis(1)).into_body();
+        let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first, " ");
+        say.send(json!({ "info": {}, "parts": [] })).unwrap();
+        let rest = body.collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<Value>(&rest).unwrap(), json!({ "info": {}, "parts": [] }));
+    }
+
+    #[tokio::test]
+    async fn a_failure_that_is_late_breaks_the_body_off() {
+        let waiting: Waiting = Box::pin(async { Ok(Ending::Wordless("no".to_owned())) });
+        assert!(held_open(waiting, SILENCE).into_body().collect().await.is_err());
     }
 }

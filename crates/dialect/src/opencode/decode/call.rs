@@ -66,7 +66,9 @@ impl Call {
             ToolState::Running(state) => {
                 self.become_(ToolStatus::Running, &mut change);
                 self.take_input(&state.input, &mut change);
-                self.take_title(state.title.as_deref().unwrap_or_default(), &mut change);
+                if let Some(title) = &state.title {
+                    self.take_title(title, &mut change);
+                }
                 match self.output.tell(&live_output(state)) {
                     Growth::Same => {}
                     Growth::More(text) => grown.push(Draft::agent(OutputAppended { call, text: text.to_owned() })),
@@ -111,7 +113,7 @@ impl Call {
     }
 
     fn take_title(&mut self, title: &str, change: &mut ToolChanged) {
-        if !title.is_empty() && title != self.title {
+        if title != self.title {
             title.clone_into(&mut self.title);
             change.title = Some(title.to_owned());
         }

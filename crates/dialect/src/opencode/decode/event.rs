@@ -47,7 +47,9 @@ impl WireEvent {
     /// The session it is about; `None` for what belongs to the server.
     pub fn session(&self) -> Option<&str> {
         match self {
-            WireEvent::SessionCreated(e) | WireEvent::SessionUpdated(e) | WireEvent::SessionDeleted(e) => Some(&e.info.id),
+            WireEvent::SessionCreated(e) | WireEvent::SessionUpdated(e) | WireEvent::SessionDeleted(e) => {
+                Some(&e.info.id)
+            }
             WireEvent::SessionStatus(e) => Some(&e.session_id),
             WireEvent::SessionIdle(e) | WireEvent::SessionCompacted(e) => Some(&e.session_id),
             WireEvent::SessionError(e) => e.session_id.as_deref(),

@@ -7,10 +7,13 @@ use tolka_facts::event::{Failed, FailureKind, Finish, Stop};
 use super::message::WireError;
 
 pub(super) fn failed(error: Option<&WireError>) -> Failed {
-    let plain = |kind, message: &str| Failed { kind, message: message.to_owned(), code: None, retryable: false, details: None };
+    let plain =
+        |kind, message: &str| Failed { kind, message: message.to_owned(), code: None, retryable: false, details: None };
     match error {
         Some(WireError::ProviderAuth(e)) => plain(FailureKind::Auth, &e.message),
-        Some(WireError::OutputLength(_)) => plain(FailureKind::OutputLength, "The answer is longer than the model may write."),
+        Some(WireError::OutputLength(_)) => {
+            plain(FailureKind::OutputLength, "The answer is longer than the model may write.")
+        }
         Some(WireError::Aborted(e)) => plain(FailureKind::Aborted, &e.message),
         Some(WireError::Api(e)) => {
             let mut details = json!({});
@@ -25,7 +28,10 @@ pub(super) fn failed(error: Option<&WireError>) -> Failed {
                 message: e.message.clone(),
                 code: e.status_code,
                 retryable: e.is_retryable,
-                details: details.as_object().is_some_and(|fields| !fields.is_empty()).then(|| Json::from_value(&details)),
+                details: details
+                    .as_object()
+                    .is_some_and(|fields| !fields.is_empty())
+                    .then(|| Json::from_value(&details)),
             }
         }
         Some(WireError::ContextOverflow(e) | WireError::ContentFilter(e)) => plain(FailureKind::Provider, &e.message),

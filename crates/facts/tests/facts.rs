@@ -1,0 +1,170 @@
+//! What was stored is read for ever, nothing changes on the way through JSON, and the folds agree.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+#[path = "facts/runs.rs"]
+mod runs;
+
+use std::collections::{BTreeSet, HashMap};
+
+use proptest::prelude::*;
+use tolka_facts::event::Foreign;
+use tolka_facts::{
+    Blobs, Body, Draft, Event, Fact, Hash, INLINE_LIMIT, Json, Part, SessionId, Time, Tip, VERSION, View,
+};
+
+fn cases() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) }
+}
+
+/// One file per version that was ever written. A line may be added to the newest; none may ever be changed.
+#[test]
+fn every_stored_version_decodes_for_ever() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/facts");
+    for version in 1..=VERSION {
+        let stored = std::fs::read_to_string(format!("{folder}/v{version}.jsonl")).unwrap();
+        let mut names = BTreeSet::new();
+        for (at, line) in (1..).zip(stored.lines()) {
+            let fact = Fact::from_json(line.as_bytes()).unwrap_or_else(|e| panic!("v{version}.jsonl, line {at}: {e}"));
+            names.insert(fact.event.name());
+            if version == VERSION {
+                assert_eq!(String::from_utf8(fact.to_json()).unwrap(), line, "line {at}");
+            }
+        }
+        let unshown: Vec<_> = Event::NAMES.iter().filter(|name| !names.contains(*name)).collect();
+        assert!(version < VERSION || unshown.is_empty(), "v{version}.jsonl shows no {unshown:?}");
+    }
+}
+
+#[test]
+fn a_fact_of_a_newer_version_is_refused() {
+    let newer = format!(
+        r#"{{"v":{},"session":"s","seq":1,"time":1,"cause":"agent","type":"session_deleted","data":{{}}}}"#,
+        VERSION + 1
+    );
+    assert!(Fact::from_json(newer.as_bytes()).unwrap_err().to_string().contains("newer"));
+}
+
+#[derive(Default)]
+struct Store(HashMap<Hash, Vec<u8>>);
+
+impl Store {
+    fn put(&mut self, bytes: &[u8]) {
+        self.0.insert(Hash::of(bytes), bytes.to_vec());
+    }
+}
+
+impl Blobs for Store {
+    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
+        self.0.get(hash).cloned()
+    }
+}
+
+/// JSON as somebody might write it: odd numbers, white space, and what looks like a reference of ours.
+fn json_text() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("1.50".to_owned()),
+        Just("12345678901234567890123".to_owned()),
+        ".{0,20}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        (1..5u32).prop_map(|n| format!("\"{}\"", "ö".repeat(9_000 * n as usize))),
+        Just(r#"{"$blob":{"hash":"00","size":3}}"#.to_owned()),
+        Just(r#"{"$blob":1}"#.to_owned()),
+        Just(r#"{ "$blob":{"hash":"00","size":3}}"#.to_owned()),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop::collection::vec(inner, 0..4).prop_map(|values| {
+            let fields: Vec<_> = values.iter().enumerate().map(|(n, value)| format!("\"k{n}\": {value}")).collect();
+            format!("{{{}}}", fields.join(",\n"))
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn a_fact_survives_json(run in runs::run(), raw in prop::option::of(json_text())) {
+        for mut fact in run {
+            fact.raw = raw.as_deref().map(|raw| Json::parse(raw).unwrap());
+            let stored = fact.to_json();
+            prop_assert!(!stored.contains(&b'\n'));
+            let read = Fact::from_json(&stored).unwrap();
+            prop_assert_eq!(read.to_json(), stored);
+            prop_assert_eq!(read, fact);
+        }
+    }
+
+    /// Whatever is moved out comes back as it was; what only looks like a reference is not taken for one.
+    #[test]
+    fn a_json_value_survives_being_moved_out(text in json_text()) {
+        let original = Json::parse(&text).unwrap();
+        let (mut json, mut store) = (original.clone(), Store::default());
+        json.spill(&mut |bytes| store.put(bytes));
+        prop_assert!(json.get().len() <= INLINE_LIMIT);
+        let moved = !store.0.is_empty();
+        prop_assert_eq!(json.blob().is_some(), moved);
+        let whole = json.whole(&store);
+        prop_assert_eq!(whole.get(), original.get());
+        // In a fact, through the journal and back.
+        let mut draft = Draft::agent(Foreign { origin: "o".into(), what: "w".into() }).with_raw(original.clone());
+        draft.spill(&mut |bytes| store.put(bytes));
+        let fact = draft.stamp(SessionId::from("ses_1"), 1, Time::from_millis(1));
+        let read = Fact::from_json(&fact.to_json()).unwrap().raw.unwrap();
+        prop_assert_eq!(read.whole(&store).into_owned(), original);
+        prop_assert!(!moved || fact.blobs().len() == 1);
+    }
+
+    #[test]
+    fn a_body_survives_being_moved_out(times in 0..5000usize, piece in ".{0,12}") {
+        let text = piece.repeat(times);
+        let (mut body, mut store) = (Body::from(text.as_str()), Store::default());
+        body.spill(&mut |bytes| store.put(bytes));
+        prop_assert_eq!(body.blob().is_some(), text.len() > INLINE_LIMIT);
+        prop_assert!(text.starts_with(body.head()));
+        let read: Body = serde_json::from_str(&serde_json::to_string(&body).unwrap()).unwrap();
+        prop_assert_eq!(&read, &body);
+        prop_assert_eq!(read.len(), text.len() as u64);
+        prop_assert_eq!(read.text(&store), text);
+    }
+
+    /// Keeping the tip and going on from it at any fact is the same as never having stopped.
+    #[test]
+    fn a_tip_is_taken_up_anywhere(run in runs::run()) {
+        let (mut straight, mut kept) = (Tip::default(), Tip::default());
+        for fact in run {
+            kept = serde_json::from_slice(&serde_json::to_vec(&kept).unwrap()).unwrap();
+            kept.apply(&fact);
+            straight.apply(&fact);
+            prop_assert_eq!(&kept, &straight, "at {}", fact.seq);
+        }
+    }
+
+    #[test]
+    fn the_view_agrees_with_the_tip(run in runs::run()) {
+        let (mut view, mut tip) = (View::default(), Tip::default());
+        for fact in run {
+            view.apply(&fact);
+            tip.apply(&fact);
+            prop_assert_eq!(&view.tip, &tip);
+            for queued in &tip.queue {
+                prop_assert_eq!(view.messages.iter().filter(|m| m.id == queued.prompt.message).count(), 1);
+            }
+            let Some(turn) = &tip.turn else { continue };
+            let parts: Vec<_> = view.messages.iter().filter(|m| m.turn == turn.id).flat_map(|m| &m.parts).collect();
+            for tool in &turn.tools {
+                let same: Vec<_> = parts.iter().filter(|part| matches!(part, Part::Tool(known) if known.call == tool.call)).collect();
+                prop_assert_eq!(same.len(), 1, "{} at {}", tool.call, fact.seq);
+                prop_assert_eq!(same[0], &&Part::Tool(Box::new(tool.clone())), "at {}", fact.seq);
+            }
+            if let Some(open) = &turn.text {
+                let is_open = |part: &&&Part| match part {
+                    Part::Text { part, text } | Part::Thought { part, text } => *part == open.part && *text == open.text,
+                    _ => false,
+                };
+                prop_assert!(parts.iter().any(|part| is_open(&part)), "text at {}", fact.seq);
+            }
+        }
+        let bytes = serde_json::to_vec(&view).unwrap();
+        prop_assert_eq!(serde_json::from_slice::<View>(&bytes).unwrap(), view);
+    }
+}

@@ -1,0 +1,210 @@
+//! Small sessions in which prompts, turns, steps, text and tools come in every lawful order.
+
+use proptest::prelude::*;
+use tolka_facts::event::*;
+use tolka_facts::{
+    Block, CallId, Draft, Event, Fact, Json, MessageId, PartId, RequestId, SessionId, Time, ToolKind, ToolStatus,
+    TurnId,
+};
+
+#[derive(Debug, Clone)]
+enum Act {
+    Prompt(String),
+    Drop,
+    Turn,
+    Step,
+    Say(u8, bool, String),
+    Tool(u8, Option<u8>, String),
+    Live(u8, bool, String),
+    Ask(bool),
+    Answer,
+    Beside(u8, String),
+    EndStep,
+    End,
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        2 => ".{0,8}".prop_map(Act::Prompt),
+        1 => Just(Act::Drop),
+        2 => Just(Act::Turn),
+        2 => Just(Act::Step),
+        8 => (0..3u8, any::<bool>(), ".{0,8}").prop_map(|(part, thought, text)| Act::Say(part, thought, text)),
+        8 => (0..4u8, prop::option::of(0..5u8), ".{0,8}").prop_map(|(call, status, text)| Act::Tool(call, status, text)),
+        4 => (0..4u8, any::<bool>(), ".{0,8}").prop_map(|(call, output, text)| Act::Live(call, output, text)),
+        2 => any::<bool>().prop_map(Act::Ask),
+        1 => Just(Act::Answer),
+        3 => (0..6u8, ".{0,8}").prop_map(|(which, text)| Act::Beside(which, text)),
+        1 => Just(Act::EndStep),
+        2 => Just(Act::End),
+    ]
+}
+
+pub(crate) fn run() -> impl Strategy<Value = Vec<Fact>> {
+    prop::collection::vec(act(), 0..60).prop_map(|acts| {
+        let mut stage = Stage::default();
+        acts.into_iter().for_each(|act| stage.play(act));
+        stage.facts
+    })
+}
+
+#[derive(Default)]
+struct Stage {
+    facts: Vec<Fact>,
+    made: u32,
+    queue: Vec<TurnId>,
+    turn: Option<TurnId>,
+    step: Option<MessageId>,
+    asks: Vec<(RequestId, bool)>,
+}
+
+impl Stage {
+    fn tell(&mut self, event: impl Into<Event>) {
+        let seq = self.facts.len() as u64 + 1;
+        let time = Time::from_micros(1_794_702_342_312_000 + seq * 400);
+        self.facts.push(Draft::agent(event).stamp(SessionId::from("ses_1"), seq, time));
+    }
+
+    fn name(&mut self) -> String {
+        self.made += 1;
+        self.made.to_string()
+    }
+
+    fn need_turn(&mut self) {
+        if self.turn.is_none() {
+            if self.queue.is_empty() {
+                self.play(Act::Prompt("go".to_owned()));
+            }
+            let turn = self.queue.remove(0);
+            self.turn = Some(turn.clone());
+            self.tell(TurnStarted { turn, checkpoint: None });
+        }
+    }
+
+    fn need_step(&mut self) {
+        self.need_turn();
+        if self.step.is_none() {
+            let message = MessageId::from(format!("msg_{}", self.name()));
+            self.step = Some(message.clone());
+            self.tell(StepStarted { message, model: None });
+        }
+    }
+
+    fn play(&mut self, act: Act) {
+        match act {
+            Act::Prompt(text) => {
+                let turn = TurnId::from(format!("trn_{}", self.name()));
+                let message = MessageId::from(format!("msg_{}", self.name()));
+                self.queue.push(turn.clone());
+                let content = vec![Block::text(text)];
+                self.tell(PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None });
+            }
+            Act::Drop => {
+                if let Some(turn) = self.queue.pop() {
+                    self.tell(PromptDropped { turn });
+                }
+            }
+            Act::Turn => self.need_turn(),
+            Act::Step => {
+                self.play(Act::EndStep);
+                self.need_step();
+            }
+            Act::Say(part, thought, text) => {
+                self.need_step();
+                let part = PartId::from(format!("prt_{part}"));
+                if thought {
+                    self.tell(ThoughtAppended { part, text });
+                } else {
+                    self.tell(TextAppended { part, text });
+                }
+            }
+            Act::Tool(call, status, text) => {
+                use ToolStatus::*;
+                self.need_step();
+                let status = status.map(|status| [Pending, Running, Completed, Failed, Cancelled][usize::from(status)]);
+                self.tell(ToolChanged {
+                    call: CallId::from(format!("call_{call}")),
+                    name: None,
+                    kind: Some(ToolKind::Execute),
+                    title: None,
+                    status,
+                    input: Some(Json::of(&text)),
+                    output: None,
+                    content: None,
+                    locations: None,
+                    error: None,
+                    meta: None,
+                });
+            }
+            Act::Live(call, output, text) => {
+                self.need_step();
+                let call = CallId::from(format!("call_{call}"));
+                if output {
+                    self.tell(OutputAppended { call, text });
+                } else {
+                    self.tell(InputAppended { call, text });
+                }
+            }
+            Act::Ask(question) => {
+                self.need_step();
+                let request = RequestId::from(format!("ask_{}", self.name()));
+                self.asks.push((request.clone(), question));
+                if question {
+                    self.tell(QuestionAsked { request, call: None, questions: Vec::new() });
+                } else {
+                    let (permission, title) = ("bash".to_owned(), "ls".to_owned());
+                    let (patterns, options) = (Vec::new(), Vec::new());
+                    self.tell(PermissionAsked {
+                        request,
+                        call: None,
+                        permission,
+                        title,
+                        patterns,
+                        metadata: None,
+                        options,
+                    });
+                }
+            }
+            Act::Answer => match self.asks.pop() {
+                Some((request, true)) => self.tell(QuestionAnswered { request, answers: None, by: "me".into() }),
+                Some((request, false)) => {
+                    self.tell(PermissionAnswered { request, option: None, by: "me".into(), reason: None });
+                }
+                None => {}
+            },
+            Act::Beside(which, text) => self.beside(which, text),
+            Act::EndStep => {
+                if let Some(message) = self.step.take() {
+                    let usage = Usage { input: 5, output: 1, ..Usage::default() };
+                    self.tell(StepEnded { message, finish: Finish::Stop, usage: Some(usage), cost: None });
+                }
+            }
+            Act::End => {
+                self.play(Act::EndStep);
+                if let Some(turn) = self.turn.take() {
+                    self.asks.clear();
+                    self.tell(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None });
+                }
+            }
+        }
+    }
+
+    fn beside(&mut self, which: u8, text: String) {
+        match which {
+            0 => self.tell(ModeSet { mode: text }),
+            1 => self.tell(UsageSet { used: 1, size: 2, cost: Some(Cost { amount: 0.1, currency: text }) }),
+            2 => self.tell(Noticed { severity: Severity::Info, title: text, description: None }),
+            3 => self.tell(Failed {
+                kind: FailureKind::Agent,
+                message: text,
+                code: None,
+                retryable: false,
+                details: None,
+            }),
+            4 => self.tell(SessionChanged { title: Some(text), mode: None, model: None, agent: None, archived: None }),
+            _ => self.tell(PlanSet {
+                entries: vec![PlanEntry { content: text, status: PlanStatus::Pending, priority: Priority::Low }],
+            }),
+        }
+    }
+}

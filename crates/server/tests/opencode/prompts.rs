@@ -1,0 +1,141 @@
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::host::Host;
+
+pub(crate) fn text(text: &str) -> Value {
+    json!({ "parts": [{ "type": "text", "text": text }] })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_waiting_prompt_gets_the_message_that_the_list_shows() {
+    let host = Host::start().await;
+    let path = format!("/session/{}/message", host.new_session().await);
+    let (status, answer) = host.post(&path, text("hello")).await;
+    assert_eq!((status, &answer["info"]["role"]), (StatusCode::OK, &json!("assistant")));
+    let kinds: Vec<&Value> = answer["parts"].as_array().unwrap().iter().map(|part| &part["type"]).collect();
+    assert_eq!(kinds, ["step-start", "text", "step-finish"]);
+    assert_eq!(answer["parts"][1]["text"], "hello");
+    assert!(answer["info"]["time"]["completed"].is_number());
+
+    host.post(&path, text("again")).await;
+    let (_, all) = host.get(&path).await;
+    let roles: Vec<&Value> = all.as_array().unwrap().iter().map(|message| &message["info"]["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
+    assert_eq!(all[1], answer);
+    assert_eq!(all[0]["info"]["id"], answer["info"]["parentID"]);
+    let id = answer["info"]["id"].as_str().unwrap();
+    assert_eq!(host.get(&format!("{path}/{id}")).await, (StatusCode::OK, answer.clone()));
+    let (status, error) = host.get(&format!("{path}/msg_nope")).await;
+    assert_eq!((status, &error["name"]), (StatusCode::NOT_FOUND, &json!("NotFoundError")));
+
+    let page = host.send(Method::GET, &format!("{path}?limit=3"), &[], "").await;
+    let cursor = page.headers()["x-next-cursor"].to_str().unwrap().to_owned();
+    assert_eq!(all[1]["info"]["id"], cursor.as_str());
+    assert_eq!(host.get(&format!("{path}?limit=3&before={cursor}")).await.1, json!([all[0]]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_is_sent_twice_is_one_turn() {
+    let host = Host::start().await;
+    let path = format!("/session/{}/message", host.new_session().await);
+    let mut prompt = text("once");
+    prompt["messageID"] = json!("msg_mine");
+    let (first, second) = (host.post(&path, prompt.clone()).await, host.post(&path, prompt.clone()).await);
+    assert_eq!(first, second);
+    assert_eq!(first.1["info"]["parentID"], "msg_mine");
+    assert_eq!(host.get(&path).await.1.as_array().unwrap().len(), 2);
+    prompt["messageID"] = json!("mine");
+    assert_eq!(host.post(&path, prompt).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_prompt_is_said_in_opencodes_words() {
+    let host = Host::start().await;
+    let path = format!("/session/{}/message", host.new_session().await);
+    let (status, error) = host.post(&path, json!({ "parts": "bad" })).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let message = "Expected array, got \"bad\"\n  at [\"parts\"]";
+    assert_eq!(error, json!({ "name": "BadRequest", "data": { "message": message, "kind": "Payload" } }));
+    let mut unanswered = text("note this");
+    unanswered["noReply"] = json!(true);
+    let (status, error) = host.post(&path, unanswered).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert!(error["data"]["message"].as_str().unwrap().contains("noReply"));
+    assert_eq!(host.get(&path).await.1, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failure_is_in_the_message_or_is_the_answer() {
+    let host = Host::start().await;
+    let path = format!("/session/{}/message", host.new_session().await);
+    let (status, answer) = host.post(&path, text("stumble")).await;
+    assert_eq!((status, &answer["info"]["error"]["name"]), (StatusCode::OK, &json!("APIError")));
+    assert_eq!(answer["parts"][1]["text"], "oh");
+    let (status, error) = host.post(&path, text("fail")).await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert_eq!(error, json!({ "name": "UnknownError", "data": { "message": "The model is not in the mood" } }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abort_ends_the_turn_and_what_waits_behind_it() {
+    let host = Host::start().await;
+    let id = host.new_session().await;
+    let (path, abort) = (format!("/session/{id}/message"), format!("/session/{id}/abort"));
+    let mut feed = host.listen("/event", &[]).await;
+    let waiting = host.post(&path, text("wait"));
+    let aborting = async {
+        feed.until("message.part.delta").await;
+        assert_eq!(host.get("/session/status").await.1, json!({ &id: { "type": "busy" } }));
+        assert_eq!(host.post(&format!("/session/{id}/prompt_async"), text("next")).await.0, StatusCode::NO_CONTENT);
+        assert_eq!(host.post(&abort, json!({})).await, (StatusCode::OK, json!(true)));
+        feed.until("session.idle").await;
+    };
+    let ((status, answer), ()) = tokio::join!(waiting, aborting);
+    assert_eq!((status, &answer["info"]["error"]["name"]), (StatusCode::OK, &json!("MessageAbortedError")));
+    assert_eq!(host.get("/session/status").await.1, json!({}));
+    assert_eq!(host.get(&path).await.1.as_array().unwrap().len(), 2, "the prompt that waited is gone");
+    assert_eq!(host.post(&abort, json!({})).await, (StatusCode::OK, json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_does_not_stop_the_turn() {
+    let host = Host::start().await;
+    let id = host.new_session().await;
+    let mut feed = host.listen("/event", &[]).await;
+    let path = format!("/session/{id}/message");
+    tokio::select! {
+        _ = host.post(&path, text("may I")) => panic!("nobody answered"),
+        _ = feed.until("permission.asked") => {}
+    }
+    let (_, pending) = host.get("/permission").await;
+    let request = pending[0]["id"].as_str().unwrap();
+    assert_eq!(host.post(&format!("/permission/{request}/reply"), json!({ "reply": "once" })).await.1, json!(true));
+    feed.until("session.idle").await;
+    let (_, all) = host.get(&path).await;
+    assert_eq!(all[1]["parts"][1]["text"], "Some(\"yes\")");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopping_server_lets_those_who_wait_go() {
+    let host = Host::start().await;
+    let id = host.new_session().await;
+    let path = format!("/session/{id}/message");
+    let mut feed = host.listen("/event", &[]).await;
+    let body = text("wait").to_string();
+    let response = {
+        let sending = host.send(Method::POST, &path, &[], &body);
+        tokio::pin!(sending);
+        tokio::select! {
+            _ = &mut sending => panic!("it should wait"),
+            _ = feed.until("message.part.delta") => {}
+        }
+        host.stop();
+        sending.await
+    };
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert!(feed.ends_badly().await, "a feed is cut, not ended");
+    let host = host.restart().await;
+    let (_, all) = host.get(&path).await;
+    assert_eq!(all[1]["info"]["error"]["name"], "MessageAbortedError");
+}

@@ -1,0 +1,19 @@
+//! The product from outside: the `tolka` binary as it is shipped, spoken to over its socket, cut off, starved,
+//! misused and killed. Nothing here is a stand-in; everything ends by itself.
+//!
+//! `TOLKA_KILLS=5000` makes the kill test a long one; `TOLKA_SEED=…` makes it choose the same moments again.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_input;
+mod cli;
+mod door;
+mod http;
+mod kill;
+mod limits;
+mod recording;
+mod server;
+mod shutdown;
+mod sse;
+mod stall;
+mod steer;
