@@ -75,10 +75,10 @@ impl House {
     }
 }
 
-/// One of the recordings of real agents.
+/// The agent that plays one of the recordings of real agents.
 pub(crate) fn recorded(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings/acp").join(name);
-    format!("replay:{}.jsonl", path.canonicalize().unwrap_or(path.with_extension("jsonl")).display())
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings/acp").canonicalize().unwrap();
+    format!("replay:{}", folder.join(format!("{name}.jsonl")).display())
 }
 
 /// A port that nobody has now: clients that come back need the same one after a restart.
@@ -143,10 +143,11 @@ impl Server {
         until("the server's end", || self.child.try_wait().unwrap())
     }
 
-    pub(crate) fn resident_bytes(&self) -> u64 {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.pid())).unwrap();
-        let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
-        pages * rustix::param::page_size() as u64
+    /// The most memory that it has ever had, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")).unwrap();
+        peak.parse::<u64>().unwrap() * 1024
     }
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use serde_json::Value;
 use tolka_dialect::{Dialect, Frames, opencode};
-use tolka_facts::{Event, Tip};
+use tolka_facts::event::{InputAppended, OutputAppended, StepStarted, ToolChanged, TurnStarted};
+use tolka_facts::{CallId, Draft, Event, MessageId, Tip, ToolStatus, TurnId};
 
 use crate::runs;
 use crate::support::{PROFILES, Run, cases};
@@ -117,6 +118,37 @@ proptest! {
 fn kind(frame: &[u8]) -> String {
     let event: Value = serde_json::from_slice(frame).unwrap();
     event["type"].as_str().unwrap().to_owned()
+}
+
+/// A command of which input and output were streamed, up to `end`.
+fn streamed(end: ToolChanged) -> Vec<Value> {
+    let (turn, call) = (TurnId::from("trn_1"), CallId::from("call_1"));
+    let drafts = [
+        Draft::agent(TurnStarted { turn, checkpoint: None }),
+        Draft::agent(StepStarted { message: MessageId::from("msg_1"), model: None }),
+        Draft::agent(ToolChanged { name: Some("bash".into()), ..runs::change(&call) }),
+        Draft::agent(InputAppended { call: call.clone(), text: "x".repeat(5000) }),
+        Draft::agent(ToolChanged { status: Some(ToolStatus::Running), ..runs::change(&call) }),
+        Draft::agent(OutputAppended { call: call.clone(), text: "first\n".into() }),
+        Draft::agent(end),
+    ];
+    let events = Run::stamped(drafts).events(opencode::Profile::Current);
+    events.iter().map(|event| event["properties"]["part"]["state"].clone()).filter(Value::is_object).collect()
+}
+
+#[test]
+fn live_output_is_shown_at_once_however_long_the_input_was() {
+    let states = streamed(runs::change(&CallId::from("call_1")));
+    assert_eq!(states.last().unwrap()["metadata"]["output"], "first\n");
+}
+
+/// OpenCode's own page draws a command's output from the metadata of its state.
+#[test]
+fn what_a_command_printed_stays_in_its_metadata() {
+    for status in [ToolStatus::Completed, ToolStatus::Failed, ToolStatus::Cancelled] {
+        let states = streamed(ToolChanged { status: Some(status), ..runs::change(&CallId::from("call_1")) });
+        assert_eq!(states.last().unwrap()["metadata"]["output"], "first\n", "{status:?}");
+    }
 }
 
 /// 200 KB in pieces of 5 bytes, the way models write.

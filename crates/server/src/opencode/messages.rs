@@ -2,7 +2,7 @@
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use tolka_dialect::Dialect;
 use tolka_dialect::opencode::{History, Profile};
@@ -62,7 +62,6 @@ pub(super) async fn list(
         let oldest = messages.first().and_then(|message| message["info"]["id"].as_str());
         if let Some(cursor) = oldest.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert("x-next-cursor", cursor);
-            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("x-next-cursor"));
         }
     }
     Ok((headers, Json(messages)))

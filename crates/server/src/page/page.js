@@ -3,228 +3,166 @@
 
 const $ = (id) => document.getElementById(id);
 
+/** Functions are listeners, the rest are attributes; children that are null or false are left out. */
 function node(tag, properties, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (typeof value === "function") made.addEventListener(name, value);
     else if (value != null && value !== false) made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child != null));
+  made.append(...children.flat().filter((child) => child != null && child !== false));
   return made;
 }
 
 async function call(method, path, body) {
   const headers = body ? { "content-type": "application/json" } : {};
-  const sent = fetch(`/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
-  const response = await sent.catch(() => {
-    throw new Error("The server cannot be reached.");
-  });
+  const response = await fetch(`/v1${path}`, { method, headers, body: body && JSON.stringify(body) }).catch(() => null);
+  if (!response) throw new Error("The server cannot be reached.");
   const answer = await response.json().catch(() => null);
   if (response.ok) return answer;
-  const message = answer?.error?.message ?? `The server answered ${response.status}.`;
-  throw Object.assign(new Error(message), { status: response.status });
+  throw Object.assign(new Error(answer?.error?.message ?? `The server answered ${response.status}.`), { status: response.status });
 }
 
 const number = (n) => n.toLocaleString("en");
 const seconds = (micros) => (micros < 950_000 ? `${Math.round(micros / 1000)} ms` : `${(micros / 1e6).toFixed(1)} s`);
 const bytes = (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${Math.round(n / 1000)} kB` : `${(n / 1e6).toFixed(1)} MB`);
-const baseName = (path) => path.split("/").filter(Boolean).at(-1) ?? path;
 
 function age(time) {
-  const minutes = Math.max(0, Date.now() - time / 1000) / 60_000;
-  if (minutes < 1) return "now";
-  if (minutes < 60) return `${Math.floor(minutes)}m`;
+  const minutes = Math.floor(Math.max(0, Date.now() - time / 1000) / 60_000);
+  if (minutes < 60) return minutes ? `${minutes}m` : "now";
   return minutes < 1440 ? `${Math.floor(minutes / 60)}h` : `${Math.floor(minutes / 1440)}d`;
 }
 
-// ---- Markdown: what agents write most, as nodes ----
+// ---- Markdown: what agents write most ----
 
 const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()[\]"'`]+)/gs;
-const BULLET = /^(\s*)(?:[-*+]|(\d+)[.)])\s+(.*)$/;
-const isFence = (line) => /^\s{0,3}(```|~~~)/.test(line);
-const isRow = (line) => line.startsWith("|");
-const starts = (line) => isFence(line) || isRow(line) || BULLET.test(line) || /^#{1,6} |^> ?/.test(line);
+const KINDS = [["fence", /^\s{0,3}(```|~~~)/], ["heading", /^#{1,6} /], ["row", /^\|/], ["list", /^\s*([-*+]|\d+[.)]) /]];
+const kindOf = (line) => KINDS.find(([, pattern]) => pattern.test(line))?.[0] ?? "paragraph";
 
 function inline(text) {
   const made = [];
   let at = 0;
   for (const found of text.matchAll(INLINE)) {
+    const [whole, , code, bold, label, target, bare] = found;
     made.push(text.slice(at, found.index));
-    at = found.index + found[0].length;
-    const [whole, ticks, code, bold, label, target, bare] = found;
-    if (ticks) made.push(node("code", {}, code));
-    else if (bold) made.push(node("strong", {}, ...inline(bold)));
-    else if (target) made.push(outside(target, label));
-    else made.push(bare ? outside(bare, bare) : whole);
+    at = found.index + whole.length;
+    if (code) made.push(node("code", {}, code));
+    else if (bold) made.push(node("strong", {}, inline(bold)));
+    else made.push(node("a", { href: target ?? bare, target: "_blank", rel: "noreferrer noopener" }, label ?? bare));
   }
   return [...made, text.slice(at)];
 }
 
-const outside = (href, label) => node("a", { href, target: "_blank", rel: "noreferrer noopener" }, label);
-
-/** The text cut where blocks begin, so that a text that grows changes its last pieces only. */
+/** The text cut where blocks begin, so that a text that grows changes its last block only. */
 function blocksOf(text) {
   const blocks = [];
-  let open = [];
-  const close = () => open.length && (blocks.push(open.join("\n")), (open = []));
+  let open = null;
   for (const line of text.split("\n")) {
-    const inFence = open.length > 0 && isFence(open[0]);
-    if (inFence) {
-      open.push(line);
-      if (line.trim() === open[0].trim().slice(0, 3)) close();
-      continue;
-    }
-    const sameKind = open.length > 0 && (
-      (BULLET.test(open[0]) && (BULLET.test(line) || /^\s+\S/.test(line)))
-      || (isRow(open[0]) && isRow(line)) || (open[0].startsWith(">") && line.startsWith(">")));
-    if (!line.trim() || (starts(line) && !sameKind) || (open.length && starts(open[0]) && !sameKind)) close();
-    if (line.trim()) open.push(line);
+    const kind = kindOf(line);
+    const goesOn = open && (open.kind === "fence" || (line.trim() && (open.kind === kind || (open.kind === "list" && /^\s/.test(line)))));
+    if (!goesOn && line.trim()) blocks.push((open = { kind, lines: [line] }));
+    else if (goesOn && !(open.kind === "heading")) open.lines.push(line);
+    else if (goesOn) blocks.push((open = { kind, lines: [line] }));
+    if (!line.trim() && open?.kind !== "fence") open = null;
+    if (open?.kind === "fence" && open.lines.length > 1 && kind === "fence") open = null;
   }
-  close();
   return blocks;
 }
 
-function blockNode(block) {
-  const lines = block.split("\n");
-  if (isFence(lines[0])) {
-    const isClosed = lines.length > 1 && lines.at(-1).trim() === lines[0].trim().slice(0, 3);
+function blockNode({ kind, lines }) {
+  if (kind === "fence") {
+    const isClosed = lines.length > 1 && kindOf(lines.at(-1)) === "fence";
     return node("pre", { tabindex: 0 }, node("code", {}, lines.slice(1, isClosed ? -1 : undefined).join("\n")));
   }
-  const heading = /^#{1,6} (.*)$/.exec(lines[0]);
-  if (heading) return node("h3", {}, ...inline(heading[1]));
-  if (BULLET.test(lines[0])) return list(lines);
-  if (isRow(lines[0]) && lines.length > 1) return table(lines);
-  if (lines[0].startsWith(">")) return node("blockquote", {}, ...inline(lines.map((line) => line.replace(/^> ?/, "")).join("\n")));
-  return node("p", {}, ...inline(block));
+  if (kind === "heading") return node("h3", {}, inline(lines[0].replace(/^#+ /, "")));
+  if (kind === "list") return listNode(lines);
+  if (kind === "row" && lines.length > 1) return tableNode(lines);
+  return node("p", {}, inline(lines.join("\n")));
 }
 
-function list(lines) {
-  const levels = [];
+function listNode(lines) {
+  const isOrdered = /^\s*\d/.test(lines[0]);
+  const root = node(isOrdered ? "ol" : "ul", { start: isOrdered && parseInt(lines[0], 10) });
   for (const line of lines) {
-    const [, indent, ordinal, text] = BULLET.exec(line) ?? [];
-    if (text == null) {
-      levels.at(-1).root.lastChild.append(" ", ...inline(line.trim()));
-      continue;
-    }
-    while (levels.length > 1 && indent.length < levels.at(-1).indent) levels.pop();
-    if (!levels.length || indent.length > levels.at(-1).indent + 1) {
-      const root = node(ordinal ? "ol" : "ul", { start: ordinal });
-      levels.at(-1)?.root.lastChild.append(root);
-      levels.push({ root, indent: indent.length });
-    }
-    levels.at(-1).root.append(node("li", {}, ...inline(text)));
+    const text = inline(line.replace(/^\s*([-*+]|\d+[.)]) |^\s+/, ""));
+    if (kindOf(line) === "list") root.append(node("li", { class: /^\s\s/.test(line) && "deep" }, text));
+    else root.lastChild.append(" ", ...text);
   }
-  return levels[0].root;
+  return root;
 }
 
-function table(lines) {
-  const cells = (line) => line.replace(/^\||\|\s*$/g, "").split("|").map((cell) => cell.trim());
-  const isRule = (line) => /^[\s|:-]+$/.test(line);
-  const rows = lines.filter((line) => !isRule(line));
-  return node("table", {}, rows.map((line, at) =>
-    node("tr", {}, cells(line).map((cell) => node(at ? "td" : "th", {}, ...inline(cell))))));
+function tableNode(lines) {
+  const cells = (line) => line.replace(/^\||\|\s*$/g, "").split("|").map((cell) => inline(cell.trim()));
+  const rows = lines.filter((line) => !/^[\s|:-]+$/.test(line));
+  return node("table", {}, rows.map((line, at) => node("tr", {}, cells(line).map((cell) => node(at ? "td" : "th", {}, cell)))));
 }
 
 function drawMarkdown(root, text) {
   const blocks = blocksOf(text);
   blocks.forEach((block, at) => {
+    const source = block.lines.join("\n");
     const old = root.children[at];
-    if (old?.block === block) return;
-    const made = Object.assign(blockNode(block), { block });
+    if (old?.source === source) return;
+    const made = Object.assign(blockNode(block), { source });
     if (old) old.replaceWith(made);
     else root.append(made);
   });
   while (root.children.length > blocks.length) root.lastChild.remove();
 }
 
-// ---- Differences of two texts, line by line ----
-
-/** Beyond this many comparisons the middle is shown as removed and added whole. */
-const PATIENCE = 400_000;
+// ---- Differences: what stands between the first and the last line that changed ----
 
 function difference(before, after) {
   const [a, b] = [before, after].map((text) => (text ? text.replace(/\n$/, "").split("\n") : []));
-  let head = 0;
-  while (head < a.length && head < b.length && a[head] === b[head]) head++;
-  let tail = 0;
-  while (tail < a.length - head && tail < b.length - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
-  const middle = changes(a.slice(head, a.length - tail), b.slice(head, b.length - tail));
-  const same = (lines) => lines.map((text) => [" ", text]);
-  return [...same(a.slice(0, head)), ...middle, ...same(a.slice(a.length - tail))];
-}
-
-function changes(a, b) {
-  if (a.length * b.length > PATIENCE) return [...a.map((text) => ["-", text]), ...b.map((text) => ["+", text])];
-  const width = b.length + 1;
-  const common = new Uint32Array((a.length + 1) * width);
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      const [down, right] = [common[(i + 1) * width + j], common[i * width + j + 1]];
-      common[i * width + j] = a[i] === b[j] ? common[(i + 1) * width + j + 1] + 1 : Math.max(down, right);
-    }
-  }
-  const made = [];
-  for (let i = 0, j = 0; i < a.length || j < b.length;) {
-    if (i < a.length && j < b.length && a[i] === b[j]) made.push([" ", a[i++]], j++ && undefined);
-    else if (i < a.length && (j === b.length || common[(i + 1) * width + j] >= common[i * width + j + 1])) made.push(["-", a[i++]]);
-    else made.push(["+", b[j++]]);
-  }
-  return made.filter(Boolean);
+  let [head, tail] = [0, 0];
+  while (head < Math.min(a.length, b.length) && a[head] === b[head]) head++;
+  while (tail < Math.min(a.length, b.length) - head && a.at(-1 - tail) === b.at(-1 - tail)) tail++;
+  const lines = (sign, from, kept) => kept.map((text, at) => ({ sign, text, line: from + at + 1 }));
+  return [
+    ...lines(" ", Math.max(0, head - 3), b.slice(Math.max(0, head - 3), head)),
+    ...lines("−", head, a.slice(head, a.length - tail)), ...lines("+", head, b.slice(head, b.length - tail)),
+    ...lines(" ", b.length - tail, b.slice(b.length - tail).slice(0, 3)),
+  ];
 }
 
 function diffNode(lines) {
-  const near = lines.map((_, at) => lines.slice(Math.max(0, at - 3), at + 4).some(([sign]) => sign !== " "));
-  const root = node("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" });
-  const numbers = { "-": 0, "+": 0 };
-  let isGap = false;
-  lines.forEach(([sign, text], at) => {
-    if (sign !== "+") numbers["-"]++;
-    if (sign !== "-") numbers["+"]++;
-    if (!near[at]) {
-      if (!isGap) root.append(node("div", { class: "gap" }, "⋯"));
-      isGap = true;
-      return;
-    }
-    isGap = false;
-    const kind = { "+": "added", "-": "removed" }[sign];
-    root.append(node("div", { class: kind }, node("i", {}, String(numbers[sign === "-" ? "-" : "+"])), node("b", {}, sign === "-" ? "−" : sign), text));
-  });
-  return root;
+  const kinds = { "+": "added", "−": "removed" };
+  return node("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" }, lines.map(({ sign, text, line }) =>
+    node("div", { class: kinds[sign] }, node("i", {}, String(line)), node("b", {}, sign), text)));
 }
 
 // ---- Parts of a turn ----
 
-/** The text of a value that may stand elsewhere: a long one is a head and a hash. */
-const textOf = (body) => (body == null || typeof body === "string" ? body ?? "" : body.head ?? "");
+/** A long text is a head and a hash in its fact, a long JSON value `{"$blob": …}`; the whole is at `/v1/blobs`. */
+const textOf = (body) => (typeof body === "string" ? body : body?.head ?? "");
 const blobOf = (value) => value?.$blob ?? (value?.hash ? value : null);
-const wholeLink = (value) => {
+const unstyled = (text) => text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, "");
+
+function wholeLink(value) {
   const blob = blobOf(value);
-  const href = blob && `/v1/blobs/${blob.hash}`;
-  return blob && node("p", {}, node("a", { class: "plain", href, download: `${blob.hash.slice(0, 12)}.txt` }, `Download all ${bytes(blob.size)}`));
-};
-// eslint-disable-next-line no-control-regex
-const plain = (text) => text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, "");
+  const properties = blob && { class: "plain", href: `/v1/blobs/${blob.hash}`, download: `${blob.hash.slice(0, 12)}.txt` };
+  return blob && node("p", {}, node("a", properties, `Download all ${bytes(blob.size)}`));
+}
 
 class Prose {
   constructor(voice, part) {
     Object.assign(this, { voice, part, text: "" });
-    this.root = voice === "text"
-      ? node("div", { class: "prose" })
-      : node("details", { class: "thought" }, node("summary", {}, node("b", {}, "Thought"), node("span")), node("p"));
+    const thought = () => node("details", { class: "thought" }, node("summary", {}, node("span", {}, "Thought"), node("small")), node("p"));
+    this.root = voice === "text" ? node("div", { class: "prose" }) : thought();
   }
 
-  setLive(isLive) {
-    this.root.classList.toggle("live", isLive);
-    if (this.voice === "text") return;
-    const [label, preview] = this.root.firstChild.children;
-    label.textContent = isLive ? "Thinking…" : "Thought";
-    preview.replaceChildren(isLive ? node("bdi", {}, this.text.slice(-160)) : "");
+  settle() {
+    this.root.classList.remove("live");
+    this.draw();
   }
 
   draw() {
     if (this.voice === "text") return drawMarkdown(this.root, this.text);
+    const isLive = this.root.classList.contains("live");
+    const [label, preview] = this.root.firstChild.children;
+    label.textContent = isLive ? "Thinking…" : "Thought";
+    preview.replaceChildren(isLive ? node("bdi", {}, this.text.slice(-160)) : "");
     this.root.lastChild.textContent = this.text;
-    this.setLive(this.root.classList.contains("live"));
   }
 }
 
@@ -233,20 +171,17 @@ const VERBS = {
   move: ["Move", "Moving", "Moved"], search: ["Search", "Searching", "Searched"], execute: ["Run", "Running", "Ran"],
   think: ["Think", "Thinking", "Thought"], fetch: ["Fetch", "Fetching", "Fetched"], write: ["Write", "Writing", "Wrote"],
 };
-const DONE = new Set(["completed", "failed", "cancelled"]);
 
 class ToolCard {
   constructor(tool, workspace) {
     this.workspace = workspace;
     this.tool = { status: "pending", kind: "other", title: "", live_input: "", live_output: "", ...tool };
-    this.summary = node("summary");
-    this.body = node("div", { class: "body" });
+    [this.summary, this.body] = [node("summary"), node("div", { class: "body" })];
     this.root = node("details", { class: "card tool", toggle: () => this.drawBody() }, this.summary, this.body);
-    this.root.open = this.opensByItself();
   }
 
   get isOver() {
-    return DONE.has(this.tool.status);
+    return ["completed", "failed", "cancelled"].includes(this.tool.status);
   }
 
   /** What an update names replaces; nothing comes after an end. */
@@ -255,7 +190,6 @@ class ToolCard {
     Object.assign(this.tool, change);
     if (this.tool.status !== "pending") this.tool.started ??= time;
     if (this.isOver) this.tool.ended ??= time;
-    if (this.opensByItself()) this.root.open = true;
   }
 
   append(field, text) {
@@ -263,154 +197,110 @@ class ToolCard {
     if (field === "live_output") this.root.open = true;
   }
 
-  get diffs() {
-    const diffs = (this.tool.content ?? []).filter((content) => content.type === "diff");
-    if (this.diffsOf !== this.tool.content) {
-      this.diffsOf = this.tool.content;
-      this.diffsMade = diffs.map((diff) => ({ ...diff, lines: difference(textOf(diff.old), textOf(diff.new)) }));
-    }
-    return this.diffsMade ?? [];
-  }
-
-  count(sign) {
-    return this.diffs.flatMap((diff) => diff.lines).filter((line) => line[0] === sign).length;
-  }
-
-  opensByItself() {
-    const changed = this.count("+") + this.count("-");
-    return this.tool.status === "failed" || (changed > 0 && changed <= 40);
-  }
-
   get verb() {
-    const { kind, name, status, title } = this.tool;
-    const isNew = kind === "edit" && this.diffs.length > 0 && this.diffs.every((diff) => !diff.old);
+    const { kind, name, status, title, content } = this.tool;
+    const isNew = kind === "edit" && content?.some((piece) => piece.type === "diff" && !piece.old);
     const forms = VERBS[isNew ? "write" : kind];
-    return forms ? forms[this.isOver ? 2 : status === "running" ? 1 : 0] : name ?? (title || "Tool");
+    return forms ? forms[this.isOver ? 2 : Number(status === "running")] : name ?? (title || "Tool");
   }
 
   get target() {
-    const { input, title, name } = this.tool;
-    const given = input ?? {};
-    const said = given.command ?? given.filePath ?? given.file_path ?? given.path ?? given.pattern ?? given.query ?? given.url;
-    const shown = this.tool.kind === "search" ? given.pattern ?? given.query ?? said : said;
-    const text = typeof shown === "string" ? shown : title === name ? "" : title;
-    return text.startsWith(`${this.workspace}/`) ? text.slice(this.workspace.length + 1) : text;
-  }
-
-  get exit() {
-    return this.tool.output?.metadata?.exit ?? this.tool.output?.exit ?? this.tool.output?.exit_code;
-  }
-
-  get sentence() {
-    return `${this.verb} ${this.target}${this.tool.status === "completed" ? "" : `, ${this.tool.status}`}`;
+    const { title, name, input } = this.tool;
+    const { command, pattern, query, filePath, file_path, path, url } = input ?? {};
+    const named = [command, pattern, query, filePath, file_path, path, url].find((value) => typeof value === "string");
+    return (named ?? (title === name ? "" : title)).replace(`${this.workspace}/`, "");
   }
 
   draw() {
-    const { status, kind, started, ended } = this.tool;
-    const [plus, minus] = [this.count("+"), this.count("-")];
-    const outcome = node("span", { class: "outcome" },
-      plus ? node("span", { class: "plus" }, `+${plus}`) : null,
-      minus ? node("span", { class: "minus" }, `−${minus}`) : null,
-      ended && kind === "execute" ? node("span", {}, seconds(ended - started)) : null,
-      status === "failed" ? node("span", { class: "failure" }, this.exit ? `exit ${this.exit}` : "failed") : null,
-      status === "cancelled" ? node("span", {}, "cancelled") : null,
-      node("i", { class: status === "running" ? "spinner" : `status ${status}`, role: "img", "aria-label": status }));
+    const { status, kind, started, ended, content, output } = this.tool;
+    const diffs = (content ?? []).filter((piece) => piece.type === "diff");
+    this.diffs = diffs.map((diff) => ({ ...diff, lines: difference(textOf(diff.old), textOf(diff.new)) }));
+    const [plus, minus] = ["+", "−"].map((sign) => this.diffs.flatMap((diff) => diff.lines).filter((line) => line.sign === sign).length);
+    if (status === "failed" || (plus + minus > 0 && plus + minus <= 40)) this.root.open = true;
+    const exit = output?.metadata?.exit ?? output?.exit_code;
     this.summary.replaceChildren(
       node("i", { class: `kind ${kind}` }), node("span", { class: "verb" }, this.verb),
-      node("span", { class: "target mono", title: this.target }, this.target), outcome);
+      node("span", { class: "target mono", title: this.target }, this.target),
+      node("span", { class: "outcome" },
+        plus > 0 && node("span", { class: "plus" }, `+${plus}`), minus > 0 && node("span", { class: "minus" }, `−${minus}`),
+        ended && kind === "execute" && node("span", {}, seconds(ended - started)),
+        status === "failed" && node("span", { class: "failure" }, exit ? `exit ${exit}` : "failed"), status === "cancelled" && "cancelled",
+        node("i", { class: status === "running" ? "spinner" : `status ${status}`, role: "img", "aria-label": status })));
     this.drawBody();
   }
 
   drawBody() {
     if (!this.root.open) return;
-    const isInputOpen = this.body.querySelector(".inner")?.open ?? false;
-    this.body.replaceChildren(...[this.inputNode(isInputOpen), ...this.outputNodes()].filter(Boolean));
-    const output = this.body.querySelector(".output");
-    if (output) output.scrollTop = output.scrollHeight;
-  }
-
-  inputNode(open) {
-    const { input, live_input } = this.tool;
-    const text = input && Object.keys(input).length ? JSON.stringify(input, null, 2) : live_input;
-    return text ? node("details", { class: "inner", open }, node("summary", {}, "Input"), node("pre", { tabindex: 0 }, text)) : null;
+    const open = this.body.querySelector(".inner")?.open;
+    const { input, live_input, error } = this.tool;
+    const given = input && Object.keys(input).length ? JSON.stringify(input, null, 2) : live_input;
+    this.body.replaceChildren(...[
+      given && node("details", { class: "inner", open }, node("summary", {}, "Input"), node("pre", { tabindex: 0 }, given)),
+      ...this.diffs.flatMap((diff) => [diffNode(diff.lines), wholeLink(diff.new)]), ...this.outputNodes(),
+      error && node("p", { class: "failure" }, textOf(error)),
+    ].filter(Boolean));
+    const pre = this.body.querySelector(".output");
+    if (pre) pre.scrollTop = pre.scrollHeight;
   }
 
   outputNodes() {
-    const { content, output, live_output, error } = this.tool;
-    const texts = (content ?? []).filter((piece) => piece.type === "content").map((piece) => piece.block);
-    const said = texts.map((block) => textOf(block.text) || block.uri || `[${block.type}]`).join("\n");
+    const { content, output, live_output } = this.tool;
+    const blocks = (content ?? []).filter((piece) => piece.type === "content").map((piece) => piece.block);
+    const said = blocks.map((block) => textOf(block.text) || block.uri || `[${block.type}]`).join("\n");
     const raw = typeof output === "string" ? output : output?.output ?? (output && !blobOf(output) ? JSON.stringify(output, null, 2) : "");
     const text = this.diffs.length ? "" : said || live_output || raw;
-    return [
-      ...this.diffs.flatMap((diff) => [diffNode(diff.lines), wholeLink(diff.new)]),
-      text ? node("pre", { class: "output", tabindex: 0 }, plain(text)) : null,
-      ...texts.map((block) => wholeLink(block.text)), wholeLink(output),
-      error ? node("p", { class: "failure" }, textOf(error)) : null,
-    ];
+    return [text && node("pre", { class: "output", tabindex: 0 }, unstyled(text)), ...blocks.map(({ text }) => wholeLink(text)), wholeLink(output)];
   }
 }
 
 class Turn {
   constructor(id, content) {
-    this.id = id;
-    this.content = content;
-    this.last = null;
-    this.root = node("section", { class: "turn" }, content.length ? node("div", { class: "user" }, content.map(blockOfPrompt)) : null);
+    Object.assign(this, { id, content, last: null });
+    const prompt = content.map((block) => (block.type === "text" ? textOf(block.text) : node("small", {}, `${block.type} ${block.name ?? block.uri ?? block.mime}`)));
+    this.root = node("section", { class: "turn" }, prompt.length > 0 && node("div", { class: "user" }, prompt));
   }
 
   place(part) {
-    this.last?.setLive?.(false);
+    this.last?.settle?.();
     this.last = part;
     this.root.append(part.root);
     return part;
   }
 
   prose(voice, part) {
-    const isSame = this.last instanceof Prose && this.last.part === part && this.last.voice === voice;
+    const isSame = this.last?.part === part && this.last.voice === voice;
     return isSame ? this.last : this.place(new Prose(voice, part));
   }
-
-  note(root) {
-    return this.place({ root }).root;
-  }
 }
 
-function blockOfPrompt(block) {
-  if (block.type === "text") return textOf(block.text);
-  return node("span", { class: "attached" }, `${block.type}: ${block.name ?? block.uri ?? block.mime}`);
-}
-
-const line = (text) => node("p", { class: "line" }, node("span", {}, text));
-const banner = (severity, title, text, ...actions) => node("div", { class: `banner ${severity}` }, node("b", {}, title),
-  text ? node("p", {}, text) : null, actions.length ? node("div", { class: "actions" }, actions) : null);
+const line = (text) => ({ root: node("p", { class: "line" }, node("span", {}, text)) });
 const button = (label, click, kind = "") => node("button", { class: `button ${kind}`, type: "button", click }, label);
+const banner = (severity, title, text, action) => ({
+  root: node("div", { class: `banner ${severity}` }, node("b", {}, title), text && node("p", {}, text), action && node("div", { class: "actions" }, action)),
+});
 
 // ---- What waits for a person ----
 
 const PERMISSIONS = { bash: "Run this command?", edit: "Change this file?", write: "Write this file?", webfetch: "Fetch this page?" };
+const askNode = (title, ...rest) => node("div", { class: "ask", role: "group", "aria-label": title }, node("h2", {}, node("i", { class: "dot asks" }), title), rest);
 
 function permissionCard(ask, answer) {
   const always = ask.options.find((option) => option.kind === "allow_always");
-  const note = always && ask.patterns?.length ? `“${always.name}” would cover ${ask.patterns.join(", ")}` : null;
   const primary = ask.options.find((option) => option.kind.startsWith("allow"));
-  const choices = ask.options.map((option) =>
-    button(option.name, () => answer({ option: option.id }), option === primary ? "primary" : ""));
-  return node("div", { class: "ask", role: "group", "aria-label": "Permission" },
-    node("h2", {}, node("i", { class: "dot asks" }), PERMISSIONS[ask.permission] ?? `Allow ${ask.permission}?`),
-    node("pre", { tabindex: 0 }, ask.metadata?.command ?? ask.title),
-    note && node("p", { class: "note" }, note), node("div", { class: "actions" }, choices));
+  const choices = ask.options.map((option) => button(option.name, () => answer({ option: option.id }), option === primary && "primary"));
+  return askNode(PERMISSIONS[ask.permission] ?? `Allow ${ask.permission}?`, node("pre", { tabindex: 0 }, ask.metadata?.command ?? ask.title),
+    always && ask.patterns?.length > 0 && node("p", { class: "note" }, `“${always.name}” would cover ${ask.patterns.join(", ")}`),
+    node("div", { class: "actions" }, choices));
 }
 
 function questionCard(ask, answer) {
   const fields = ask.questions.map((question, at) => node("fieldset", {}, node("legend", {}, question.question),
-    question.options.map((option) => node("label", {},
-      node("input", { type: question.multiple ? "checkbox" : "radio", name: `${ask.request}-${at}`, value: option.label }),
-      node("span", {}, option.label, " ", node("small", {}, option.description))))));
+    question.options.map(({ label, description }) => node("label", {},
+      node("input", { type: question.multiple ? "checkbox" : "radio", name: `${ask.request}-${at}`, value: label }),
+      node("span", {}, label, " ", node("small", {}, description))))));
   const chosen = () => fields.map((field) => [...field.querySelectorAll(":checked")].map((input) => input.value));
-  const actions = [button("Answer", () => answer({ answers: chosen() }), "primary"), button("Dismiss", () => answer({ reject: true }))];
-  return node("div", { class: "ask", role: "group", "aria-label": "Question" },
-    node("h2", {}, node("i", { class: "dot asks" }), ask.questions.length > 1 ? "Some questions" : ask.questions[0]?.header || "A question"),
-    fields, node("div", { class: "actions" }, actions));
+  return askNode(ask.questions[0]?.header || "A question", fields, node("div", { class: "actions" },
+    button("Answer", () => answer({ answers: chosen() }), "primary"), button("Dismiss", () => answer({ reject: true }))));
 }
 
 // ---- One session ----
@@ -442,66 +332,60 @@ const TELL = {
   question_asked: (talk, e) => talk.ask(e, questionCard),
   permission_answered: (talk, e) => talk.answered(e),
   question_answered: (talk, e) => talk.answered(e),
-  noticed: (talk, e) => talk.current.note(banner(e.severity, e.title, e.description)),
+  noticed: (talk, e) => talk.current.place(banner(e.severity, e.title, e.description)),
   failed: (talk, e) => talk.fail(e, talk.current),
-  compaction_started: (talk) => talk.current.note(line("Making room in the context…")),
-  compaction_ended: (talk, e) => talk.current.note(line(e.error ?? "The context was summarised")),
+  compaction_started: (talk) => talk.current.place(line("Making room in the context…")),
+  compaction_ended: (talk, e) => talk.current.place(line(e.error ?? "The context was summarised")),
   rewound: (talk) => talk.reload(),
   unrewound: (talk) => talk.reload(),
   message_hidden: (talk) => talk.reload(),
 };
-const APPENDS = new Set(["text_appended", "thought_appended", "input_appended", "output_appended"]);
 
 class Talk {
   constructor(id) {
-    this.id = id;
-    this.dirty = new Set();
-    this.heard = Date.now();
+    Object.assign(this, { id, dirty: new Set(), heard: Date.now() });
   }
 
-  path(rest) {
-    return `/sessions/${encodeURIComponent(this.id)}${rest}`;
+  call(method, rest, body) {
+    return call(method, `/sessions/${encodeURIComponent(this.id)}${rest}`, body);
   }
 
   async load() {
-    const view = await call("GET", this.path("/view"));
+    const { tip, messages, artifacts, position } = await this.call("GET", "/view");
     if (this.isClosed) return;
-    Object.assign(this, {
-      head: view.tip.head, plan: view.tip.plan ?? [], usage: view.tip.usage, turn: null, turns: new Map(), tools: new Map(), asks: new Map(),
-      queued: new Map((view.tip.queue ?? []).map(({ prompt }) => [prompt.turn, prompt])),
-      artifacts: new Map((view.artifacts ?? []).map((artifact) => [artifact.id, artifact])),
-    });
-    this.seq = view.tip.seq;
+    const { head, plan = [], usage, seq, queue = [], turn } = tip;
+    Object.assign(this, { head, plan, usage, seq, turns: new Map(), tools: new Map(), asks: new Map() });
+    this.queued = new Map(queue.map(({ prompt }) => [prompt.turn, prompt]));
+    this.artifacts = new Map((artifacts ?? []).map((artifact) => [artifact.id, artifact]));
     $("talk").replaceChildren();
-    view.messages.filter((message) => !message.hidden && !this.queued.has(message.turn)).forEach((message) => this.retell(message));
-    this.turn = this.turns.get(view.tip.turn?.id) ?? null;
-    if (view.tip.turn?.failure) this.fail(view.tip.turn.failure, this.turn);
-    for (const ask of view.tip.turn?.asks ?? []) this.ask(ask.permission ?? ask.question, ask.permission ? permissionCard : questionCard);
-    isFollowing = true;
+    messages.filter((message) => !message.hidden && !this.queued.has(message.turn)).forEach((message) => this.retell(message));
+    this.turn = this.turns.get(turn?.id);
+    if (turn?.failure) this.fail(turn.failure, this.turn);
+    for (const ask of turn?.asks ?? []) this.ask(ask.permission ?? ask.question, ask.permission ? permissionCard : questionCard);
     this.touch();
-    this.follow(view.position);
+    this.follow(position);
   }
 
-  retell(message) {
-    const turn = this.turns.get(message.turn) ?? this.openTurn(message.turn, message.parts.map((part) => part.content).filter(Boolean));
-    for (const part of message.role === "agent" ? message.parts : []) {
-      if (part.tool) this.addTool(turn, part.tool);
-      const [voice, said] = part.text ? ["text", part.text] : ["thought", part.thought];
-      if (said) this.dirty.add(Object.assign(turn.prose(voice, said.part), { text: said.text }));
+  retell({ turn: id, role, parts, failure, stop }) {
+    const turn = this.turns.get(id) ?? this.openTurn(id, parts.map((part) => part.content).filter(Boolean));
+    for (const { tool, text, thought } of role === "agent" ? parts : []) {
+      if (tool) this.addTool(turn, tool);
+      const said = text ?? thought;
+      if (said) this.dirty.add(Object.assign(turn.prose(text ? "text" : "thought", said.part), { text: said.text }));
     }
-    if (message.failure) this.fail(message.failure, turn);
-    if (ENDS[message.stop]) turn.note(line(ENDS[message.stop]));
+    if (failure) this.fail(failure, turn);
+    if (ENDS[stop]) turn.place(line(ENDS[stop]));
   }
 
   /** The browser comes back by itself and says where it was; only an answer that is no stream ends it. */
   follow(position) {
     this.source?.close();
-    this.source = new EventSource(`/v1${this.path("/events")}?after=${position}`);
-    this.source.onopen = () => showLink("open", this.seq);
-    this.source.onmessage = (event) => this.hear(JSON.parse(event.data));
-    this.source.onerror = () => {
+    const source = (this.source = new EventSource(`/v1/sessions/${encodeURIComponent(this.id)}/events?after=${position}`));
+    source.onopen = () => showLink("open", this.seq);
+    source.onmessage = (event) => this.hear(JSON.parse(event.data));
+    source.onerror = () => {
       showLink("lost", this.seq);
-      if (this.source.readyState === EventSource.CLOSED) this.reload();
+      if (source.readyState === EventSource.CLOSED) this.reload();
     };
   }
 
@@ -509,23 +393,21 @@ class Talk {
   async reload() {
     this.source?.close();
     clearTimeout(this.retry);
-    try {
-      await this.load();
-    } catch (error) {
+    await this.load().catch((error) => {
       if (this.isClosed) return;
-      if (error.status === 404) this.close("This session is not here any more.");
-      else this.retry = setTimeout(() => this.reload(), 1000);
-    }
+      if (error.status === 404 || error.status === 401) return this.close(error.message);
+      showLink("lost", this.seq ?? 0);
+      this.retry = setTimeout(() => this.reload(), 1000);
+    });
   }
 
   hear(fact) {
     if (fact.seq <= this.seq) return;
     if (fact.seq !== this.seq + 1) return void this.reload();
-    this.seq = fact.seq;
-    this.heard = Date.now();
+    Object.assign(this, { seq: fact.seq, heard: Date.now() });
     TELL[fact.type]?.(this, fact.data, fact);
-    if (!APPENDS.has(fact.type)) this.isChromeDirty = true;
-    this.schedule();
+    if (fact.type.endsWith("_appended")) this.schedule();
+    else this.touch();
   }
 
   /** Where things go that belong to no open turn. */
@@ -543,16 +425,13 @@ class Talk {
   startTurn(id) {
     this.turn = this.openTurn(id, this.queued.get(id)?.content ?? []);
     this.queued.delete(id);
-    refreshList();
   }
 
   endTurn(stop) {
-    this.turn?.last?.setLive?.(false);
-    if (ENDS[stop]) this.current.note(line(ENDS[stop]));
+    this.turn?.last?.settle?.();
+    if (ENDS[stop]) this.current.place(line(ENDS[stop]));
     say(ENDS[stop] ?? (stop === "failed" ? "The turn failed" : "The turn is done"));
-    this.turn = null;
-    this.isStopping = false;
-    refreshList();
+    Object.assign(this, { turn: null, isStopping: false });
   }
 
   append(voice, { part, text }) {
@@ -578,51 +457,39 @@ class Talk {
   changeTool(change, time) {
     const card = this.tool(change.call);
     card.merge(change, time);
-    if (card.isOver) say(card.sentence);
+    if (card.isOver) say(`${card.verb} ${card.target}: ${card.tool.status}`);
   }
 
   ask(ask, cardOf) {
-    const answer = async (given) => {
-      const buttons = card.querySelectorAll("button");
-      buttons.forEach((button) => (button.disabled = true));
-      try {
-        await call("POST", this.path(`/answers/${encodeURIComponent(ask.request)}`), given);
-      } catch (error) {
+    const enable = (isEnabled) => card.querySelectorAll("button").forEach((button) => (button.disabled = !isEnabled));
+    const card = cardOf(ask, (given) => {
+      enable(false);
+      this.call("POST", `/answers/${encodeURIComponent(ask.request)}`, given).catch((error) => {
         card.append(node("p", { class: "failure", role: "alert" }, error.message));
-        buttons.forEach((button) => (button.disabled = false));
-      }
-    };
-    const card = cardOf(ask, answer);
-    this.asks.set(ask.request, { ask, card: this.current.note(card) });
+        enable(true);
+      });
+    });
+    this.asks.set(ask.request, { ask, card: this.current.place({ root: card }).root });
     $("asked").textContent = `The agent asks: ${ask.title ?? ask.questions?.[0]?.question ?? ""}`;
-    refreshList();
   }
 
   answered({ request, option, answers, by }) {
     const { ask, card } = this.asks.get(request) ?? {};
     this.asks.delete(request);
-    $("asked").textContent = "";
     const chosen = ask?.options?.find(({ id }) => id === option)?.name ?? answers?.flat().join(", ");
-    card?.replaceWith(line(chosen ? `${chosen}, by ${by}` : `Not answered (${by})`));
-    refreshList();
+    card?.replaceWith(line(chosen ? `${chosen}, by ${by}` : `Not answered (${by})`).root);
   }
 
-  fail(failure, turn) {
-    const again = () => this.send({ content: turn.content }).catch((error) => showProblem(error.message));
-    const actions = failure.retryable && turn.content.length ? [button("Send the prompt again", again)] : [];
-    const details = failure.details && !blobOf(failure.details) ? JSON.stringify(failure.details, null, 2) : "";
-    turn.note(banner("error", failure.message, [failure.code && `Code ${failure.code}`, details].filter(Boolean).join("\n"), ...actions));
+  fail({ message, code, details, retryable }, turn) {
+    const again = () => this.call("POST", "/prompt", { content: turn.content }).catch((error) => showProblem(error.message));
+    const text = [code && `Code ${code}`, details && !blobOf(details) && JSON.stringify(details, null, 2)].filter(Boolean).join("\n");
+    turn.place(banner("error", message, text, retryable && turn.content.length > 0 && button("Send the prompt again", again)));
   }
 
-  send(prompt) {
-    isFollowing = true;
-    return call("POST", this.path("/prompt"), prompt);
-  }
-
-  async stop() {
+  stop() {
     this.isStopping = true;
     this.touch();
-    await call("POST", this.path("/cancel"), {}).catch((error) => showProblem(error.message));
+    this.call("POST", "/cancel").catch((error) => showProblem(error.message, (this.isStopping = false)));
   }
 
   close(why) {
@@ -632,20 +499,21 @@ class Talk {
     if (why) showLink("closed", why);
   }
 
+  /** More changed than texts that grew: the frame around the conversation is drawn too. */
   touch() {
-    this.isChromeDirty = true;
+    this.isFrameDirty = true;
     this.schedule();
   }
 
-  /** Any number of facts between two frames is one drawing. */
+  /** Any number of facts between two frames of the screen is one drawing. */
   schedule() {
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = null;
+    this.drawing ??= requestAnimationFrame(() => {
+      this.drawing = null;
       if (talk !== this) return;
       this.dirty.forEach((part) => part.draw());
       this.dirty.clear();
-      if (this.isChromeDirty) drawChrome(this);
-      this.isChromeDirty = false;
+      if (this.isFrameDirty) drawFrame(this);
+      this.isFrameDirty = false;
       if (isFollowing) $("scroll").scrollTop = $("scroll").scrollHeight;
     });
   }
@@ -657,66 +525,55 @@ let talk = null;
 let isFollowing = true;
 
 const say = (sentence) => ($("said").textContent = sentence);
-
-function showProblem(message) {
-  $("problem").hidden = !message;
-  $("problem").textContent = message ?? "";
-}
+const showProblem = (message) => (($("problem").hidden = !message), ($("problem").textContent = message ?? ""));
 
 /** The bar under the title: silent while all is well. */
 function showLink(state, detail) {
   const bar = $("link");
   const wasLost = bar.dataset.state === "lost";
-  bar.dataset.state = state;
-  bar.classList.toggle("back-again", state === "open");
-  if (state === "closed") bar.textContent = detail;
-  if (state === "lost" && !wasLost) Object.assign(bar.dataset, { seq: detail }), (bar.textContent = `Reconnecting… last event ${number(detail)}`);
+  if (state === "lost" && wasLost) return;
+  Object.assign(bar.dataset, { state });
   bar.hidden = state === "open" && !wasLost;
-  if (bar.hidden || state !== "open") return;
-  bar.textContent = "Back";
-  setTimeout(() => talk && bar.dataset.state === "open" && (bar.textContent = `Back, ${number(talk.seq - bar.dataset.seq)} events caught up`), 400);
-  setTimeout(() => (bar.hidden ||= bar.dataset.state === "open"), 3000);
+  if (state === "closed") bar.textContent = detail;
+  if (state === "lost") [bar.textContent, bar.dataset.seq] = [`Reconnecting… last event ${number(detail)}`, detail];
+  if (state !== "open" || !wasLost) return;
+  const isStill = () => bar.dataset.state === "open" && talk;
+  setTimeout(() => isStill() && (bar.textContent = `Back, ${number(talk.seq - bar.dataset.seq)} events caught up`), 400);
+  setTimeout(() => (bar.hidden ||= Boolean(isStill())), 3000);
 }
 
 const stateOf = (head) => (head.waiting ? "asks" : head.busy ? "works" : "idle");
 const STATES = { asks: "Asks you", works: "Working", idle: "Idle" };
+const lineCounts = ({ added, removed }) => [
+  added > 0 && node("span", { class: "plus" }, `+${added}`), removed > 0 && node("span", { class: "minus" }, `−${removed}`),
+];
 
-function drawChrome(talk) {
-  const { head, plan, usage, queued, artifacts } = talk;
-  Object.assign(head, { busy: Boolean(talk.turn), waiting: talk.asks.size });
-  const state = stateOf(head);
+function drawFrame({ head, plan, usage, queued, artifacts, asks, turn, isStopping }) {
+  Object.assign(head, { busy: Boolean(turn), waiting: asks.size });
+  const [state, cost] = [stateOf(head), usage?.cost ?? head.cost];
   document.title = `${head.waiting ? `(${head.waiting}) ` : ""}${head.title} · Tolka`;
   $("title").textContent = head.title;
+  if (!head.waiting) $("asked").textContent = "";
+  if ($("state").className !== `chip ${state}`) refreshList();
   $("state").className = `chip ${state}`;
   $("state").replaceChildren(node("i", { class: `dot ${state}` }), STATES[state]);
-  $("figures").replaceChildren(...figures(head, usage));
-  $("stop").hidden = !head.busy;
-  $("stop").disabled = talk.isStopping;
-  $("stop").lastChild.textContent = talk.isStopping ? "Stopping" : "Stop";
-  $("prompt").placeholder = head.busy ? "Add instructions. They wait until this turn ends." : "What should the agent do?";
-  $("queue").replaceChildren(...[...queued.values()].filter(() => head.busy || queued.size > 1).map(queuedNode));
-  $("artifacts").replaceChildren(...[...artifacts.values()].map(artifactNode));
+  $("figures").replaceChildren(...node("span", {}, lineCounts(head), node("span", {}, [head.agent, head.mode].filter(Boolean).join(" · ")),
+    usage?.size && node("span", { title: "Tokens in the context" }, `${number(usage.used)} / ${number(usage.size)}`),
+    cost && node("b", {}, `${cost.amount.toFixed(2)} ${cost.currency}`)).childNodes);
+  $("stop").hidden = !turn;
+  $("stop").disabled = isStopping;
+  $("stop").lastChild.textContent = isStopping ? "Stopping" : "Stop";
+  $("prompt").placeholder = turn ? "Add instructions. They wait until this turn ends." : "What should the agent do?";
+  $("queue").replaceChildren(...[...queued.values()].filter(() => turn).map(queuedNode));
+  $("artifacts").replaceChildren(...[...artifacts.values()].map(({ name, kind, path, size }) =>
+    node("li", {}, node("b", {}, name), node("small", {}, `${kind.replaceAll("_", " ")} · ${path} · ${bytes(size)}`))));
   drawPlan(plan);
 }
 
-function figures(head, usage) {
-  const made = [];
-  if (head.added || head.removed) made.push(node("span", {}, node("span", { class: "plus" }, `+${head.added}`), " ", node("span", { class: "minus" }, `−${head.removed}`)));
-  made.push(node("span", {}, [head.agent, head.mode].filter(Boolean).join(" · ")));
-  if (usage?.size) made.push(node("span", { title: "Tokens in the context" }, `${number(usage.used)} / ${number(usage.size)}`));
-  const cost = usage?.cost ?? head.cost;
-  if (cost) made.push(node("b", {}, `${cost.amount.toFixed(2)} ${cost.currency}`));
-  return made;
-}
-
 function queuedNode({ turn, content }) {
-  const drop = () => call("DELETE", talk.path(`/queue/${encodeURIComponent(turn)}`)).catch((error) => showProblem(error.message));
-  return node("li", {}, node("span", {}, "Next: ", content.map((block) => textOf(block.text)).join(" ")),
-    node("button", { class: "plain", type: "button", click: drop }, "Drop"));
-}
-
-function artifactNode({ name, kind, path, size }) {
-  return node("li", {}, node("b", {}, name), node("small", {}, `${kind.replaceAll("_", " ")} · ${path} · ${bytes(size)}`));
+  const drop = () => talk.call("DELETE", `/queue/${encodeURIComponent(turn)}`).catch((error) => showProblem(error.message));
+  const text = content.map((block) => textOf(block.text)).join(" ");
+  return node("li", {}, node("span", {}, `Next: ${text}`), node("button", { class: "plain", type: "button", click: drop }, "Drop"));
 }
 
 function drawPlan(plan) {
@@ -740,37 +597,35 @@ function drawWaiting() {
 // ---- The list ----
 
 let shownList = "";
-let listed = 100;
 
 async function refreshList() {
-  const answer = await call("GET", `/sessions?limit=${listed}`).catch(() => null);
-  if (!answer) return;
-  const sessions = answer.sessions.filter((head) => !head.archived).sort((a, b) => b.updated - a.updated);
+  const { sessions } = await call("GET", "/sessions?limit=200").catch(() => ({}));
   const midnight = new Date().setHours(0, 0, 0, 0) * 1000;
   const groupOf = (head) => ({ asks: "Needs you", works: "Working" })[stateOf(head)] ?? (head.updated >= midnight ? "Today" : "Earlier");
-  const rows = sessions.map((head) => [groupOf(head), head.id === talk?.id, age(head.updated), head]);
-  if (shownList === (shownList = JSON.stringify([rows, answer.next]))) return;
-  const focused = document.activeElement?.getAttribute("href");
+  const listed = sessions?.filter((head) => !head.archived).sort((a, b) => b.updated - a.updated);
+  const rows = listed?.map((head) => ({ head, group: groupOf(head), isCurrent: head.id === talk?.id, old: age(head.updated) }));
+  if (!rows || shownList === (shownList = JSON.stringify(rows))) return;
+  const focused = document.activeElement?.closest("#sessions a")?.id;
   $("sessions").replaceChildren(...["Needs you", "Working", "Today", "Earlier"].flatMap((name) => {
-    const here = rows.filter(([group]) => group === name);
+    const here = rows.filter(({ group }) => group === name);
     return here.length ? [node("p", { class: "group" }, name, node("span", {}, String(here.length))), ...here.map(rowNode)] : [];
-  }), answer.next ? node("button", { class: "plain more", type: "button", click: () => ((listed += 100), refreshList()) }, "Show more") : "");
-  if (focused) $("sessions").querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
+  }));
+  if (focused) $(focused)?.focus();
 }
 
-function rowNode([, isCurrent, old, head]) {
+function rowNode({ head, isCurrent, old }) {
   const state = stateOf(head);
-  return node("a", { class: "row", href: `/s/${encodeURIComponent(head.id)}`, "aria-current": isCurrent && "page" },
+  return node("a", { class: "row", id: `row-${head.id}`, href: `/s/${encodeURIComponent(head.id)}`, "aria-current": isCurrent && "page" },
     node("i", { class: `dot ${state}`, role: "img", "aria-label": STATES[state] }), node("b", { title: head.title }, head.title), node("time", {}, old),
-    node("small", {}, node("span", { title: head.workspace }, baseName(head.workspace)),
-      head.added ? node("span", { class: "plus" }, `+${head.added}`) : null, head.removed ? node("span", { class: "minus" }, `−${head.removed}`) : null));
+    node("small", {}, node("span", { title: head.workspace }, head.workspace.split("/").at(-1)), lineCounts(head)));
 }
 
 // ---- Prompts ----
 
-/** One name per prompt, kept while it fails: sent twice, it is still one turn. */
+/** One name per prompt, kept while sending fails: sent twice, it is still one turn. */
 let key = null;
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const fitPrompt = () => ($("prompt").rows = Math.min(10, $("prompt").value.split("\n").length));
 
 async function send() {
   const text = $("prompt").value;
@@ -779,11 +634,10 @@ async function send() {
   showProblem();
   try {
     const target = talk ?? (await create(text));
-    await target.send({ text, key: (key ??= newKey()) });
-    key = null;
-    $("prompt").value = "";
+    await target.call("POST", "/prompt", { text, key: (key ??= newKey()) });
+    [key, $("prompt").value, isFollowing] = [null, "", true];
     fitPrompt();
-    if (target !== talk) go(`/s/${target.id}`);
+    if (target !== talk) go(`/s/${encodeURIComponent(target.id)}`);
   } catch (error) {
     showProblem(`Not sent. ${error.message}`);
   }
@@ -792,11 +646,9 @@ async function send() {
 
 async function create(text) {
   const title = text.trim().split("\n")[0].slice(0, 80);
-  const session = await call("POST", "/sessions", { title, agent: $("agent").value || undefined, workspace: $("folder").value || undefined });
-  return new Talk(session.id);
+  const { id } = await call("POST", "/sessions", { title, agent: $("agent").value || null, workspace: $("folder").value || null });
+  return new Talk(id);
 }
-
-const fitPrompt = () => ($("prompt").rows = Math.min(10, $("prompt").value.split("\n").length));
 
 // ---- Where we are ----
 
@@ -805,28 +657,28 @@ function go(path) {
   show();
 }
 
-async function show() {
+function show() {
   const id = /^\/s\/([^/]+)$/.exec(location.pathname)?.[1];
   talk?.close();
   talk = id ? new Talk(decodeURIComponent(id)) : null;
+  isFollowing = true;
   document.body.dataset.page = id ? "session" : "home";
-  for (const name of ["talk", "figures", "artifacts", "queue"]) $(name).replaceChildren();
-  for (const name of ["plan", "state", "stop", "link", "waiting", "jump"]) $(name).hidden = true;
+  ["talk", "figures", "artifacts", "queue", "state"].forEach((name) => $(name).replaceChildren());
+  ["plan", "stop", "link", "waiting", "jump"].forEach((name) => ($(name).hidden = true));
   $("welcome").hidden = $("choices").hidden = Boolean(id);
   $("state").hidden = !id;
   $("title").textContent = id ? "" : "New session";
+  $("prompt").placeholder = "What should the agent do?";
+  $("link").dataset.state = "";
   document.title = "Tolka";
-  delete $("link").dataset.state;
   showProblem();
   refreshList();
-  $("prompt").placeholder = "What should the agent do?";
-  await talk?.reload();
+  talk?.reload();
 }
 
 async function introduce() {
   const about = await call("GET", "").catch((error) => ({ problem: error.message }));
   $("about").textContent = about.problem ?? `Tolka ${about.version} · ${location.host}`;
-  $("promise").textContent = about.agents ? `Agents: ${about.agents.join(", ")}` : "";
   $("agent").replaceChildren(...(about.agents ?? []).map((name) => node("option", {}, name)));
   $("folder").value = about.workspace ?? "";
 }
@@ -845,10 +697,7 @@ $("prompt").addEventListener("keydown", (event) => {
   send();
 });
 $("stop").addEventListener("click", () => talk?.stop());
-$("jump").addEventListener("click", () => {
-  isFollowing = true;
-  $("scroll").scrollTop = $("scroll").scrollHeight;
-});
+$("jump").addEventListener("click", () => ($("scroll").scrollTop = $("scroll").scrollHeight));
 let lastTop = 0;
 $("scroll").addEventListener("scroll", () => {
   const { scrollTop, scrollHeight, clientHeight } = $("scroll");

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -17,6 +18,9 @@ use tolka_server::{Config, Server};
 use tolka_session::Desk;
 
 use crate::reader::{Frame, OnyxReader, frames};
+
+/// Streams are never silent for longer than their keep-alives are apart.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn recording(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings/acp");
@@ -115,7 +119,8 @@ impl House {
         let body = body.unwrap_or_default();
         request += &format!("Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
         socket.write_all(request.as_bytes()).await.unwrap();
-        Stream::read_head(BufReader::new(socket)).await
+        let head = tokio::time::timeout(PATIENCE, Stream::read_head(BufReader::new(socket))).await;
+        head.unwrap_or_else(|_| panic!("no answer to {method} {path}"))
     }
 }
 
@@ -153,6 +158,11 @@ impl Stream {
 
     /// Reads on; false at the end. A body that breaks off is no end.
     async fn more(&mut self) -> bool {
+        let read = tokio::time::timeout(PATIENCE, self.read_piece()).await;
+        read.unwrap_or_else(|_| panic!("nothing came after {:?}", String::from_utf8_lossy(&self.bytes)))
+    }
+
+    async fn read_piece(&mut self) -> bool {
         let mut piece = Vec::new();
         if self.header("transfer-encoding") == Some("chunked") {
             let mut size = String::new();

@@ -121,8 +121,8 @@ async fn a_turn_can_be_interrupted() {
 async fn a_turn_that_fails_tells_its_packets_and_then_the_error() {
     // A recording that breaks off: the agent is gone in the middle of its turn.
     let whole = recording("opencode-rich");
-    let lines: Vec<&str> = whole.lines().collect();
-    let house = House::with(lines[..lines.len() - 1].join("\n"), Pace::AtOnce).await;
+    let until_its_end: Vec<&str> = whole.lines().take_while(|line| !line.contains("stopReason")).collect();
+    let house = House::with(until_its_end.join("\n"), Pace::AtOnce).await;
     let session = house.session().await;
     let told = house.prompt(&session, "Do it").await.whole().await;
     let packets = told.packets();

@@ -139,3 +139,56 @@ async fn a_stopping_server_lets_those_who_wait_go() {
     let (_, all) = host.get(&path).await;
     assert_eq!(all[1]["info"]["error"]["name"], "MessageAbortedError");
 }
+
+/// Starts a turn that lasts and a prompt behind it, then does what `then` says while both clients wait.
+async fn two_waiting(host: &Host, first: &str, then: impl AsyncFnOnce(&str)) -> [(StatusCode, Value); 2] {
+    let id = host.new_session().await;
+    let path = format!("/session/{id}/message");
+    let mut feed = host.listen("/event", &[]).await;
+    let second = async {
+        // The user's part, and the first of the agent: from there on the turn has a message to end with.
+        feed.until("message.part.updated").await;
+        feed.until("message.part.updated").await;
+        host.post(&path, text("second")).await
+    };
+    let mut other = host.listen("/event", &[]).await;
+    let steering = async {
+        // Two messages of the user: both prompts are durable.
+        for _ in 0..2 {
+            while other.until("message.updated").await.last().unwrap().data["properties"]["info"]["role"] != "user" {}
+        }
+        then(&id).await;
+    };
+    let (first, second, ()) = tokio::join!(host.post(&path, text(first)), second, steering);
+    [first, second]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_in_a_row_each_get_their_own_answer() {
+    let host = Host::start().await;
+    let answers = two_waiting(&host, "may I", async |_| {
+        let mut listed = json!([]);
+        while listed == json!([]) {
+            listed = host.get("/permission").await.1;
+        }
+        let request = listed[0]["id"].as_str().unwrap();
+        host.post(&format!("/permission/{request}/reply"), json!({ "reply": "once" })).await;
+    });
+    let said = answers.await.map(|(status, answer)| (status, answer["parts"][1]["text"].clone()));
+    assert_eq!(said, [(StatusCode::OK, json!("Some(\"yes\")")), (StatusCode::OK, json!("second"))]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_in_vain_is_told() {
+    let host = Host::start().await;
+    let [first, second] = two_waiting(&host, "wait", async |id| {
+        host.post(&format!("/session/{id}/abort"), json!({})).await;
+    })
+    .await;
+    assert_eq!((first.0, second.0), (StatusCode::OK, StatusCode::CONFLICT));
+    let [first, second] = two_waiting(&host, "wait", async |id| {
+        host.call(Method::DELETE, &format!("/session/{id}"), "").await;
+    })
+    .await;
+    assert_eq!((first.0, second.0), (StatusCode::OK, StatusCode::NOT_FOUND));
+}
