@@ -6,14 +6,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 // mod bad_input;
-// mod cli;
+mod cli;
 // mod door;
 mod http;
 mod kill;
 // mod limits;
 mod recording;
 mod server;
-// mod shutdown;
+mod shutdown;
 mod sse;
-// mod stall;
-// mod steer;
+mod stall;
+mod steer;

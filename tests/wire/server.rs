@@ -28,7 +28,9 @@ pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
 pub(crate) fn tolka() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tolka"));
     let ambient = ["TOLKA_DATA", "TOLKA_TOKEN", "TOLKA_LOG", "XDG_DATA_HOME", "NO_COLOR"];
-    ambient.into_iter().for_each(|name| drop(command.env_remove(name)));
+    for name in ambient {
+        command.env_remove(name);
+    }
     command
 }
 

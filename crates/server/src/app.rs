@@ -146,7 +146,6 @@ impl Server {
         });
         listen::serve(listener, router, app.clone(), shutdown, stop).await;
         recovery.abort();
-        app.desk.shut_down().await;
     }
 }
 

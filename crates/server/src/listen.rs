@@ -59,6 +59,8 @@ pub(crate) async fn serve(
         }
     }
     drop(listener);
+    // Turns end first, so that their streams can still tell it.
+    app.desk.shut_down().await;
     stop.send_replace(true);
     let all_ended = async { while connections.join_next().await.is_some() {} };
     if timeout(LAST_WORDS, all_ended).await.is_err() {

@@ -83,23 +83,30 @@ struct Telling {
 
 impl Telling {
     async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
-        tokio::select! {
-            // What is ready goes out first, also on the way down.
-            biased;
-            next = self.reader.next() => match next? {
-                Ok(bytes) => {
-                    self.counted.0.metrics.told(bytes.len());
-                    Some(Ok(bytes))
-                }
-                Err(error) => {
-                    tracing::error!(%error, "a stream broke off");
-                    Some(Err(std::io::Error::other("the journal cannot be read")))
-                }
-            },
-            _ = self.stopping.wait_for(|stopping| *stopping) => match self.at_shutdown {
-                AtShutdown::End => None,
-                AtShutdown::Cut => Some(Err(std::io::Error::other("the server is shutting down"))),
-            },
+        let is_stopping = *self.stopping.borrow();
+        if is_stopping && self.reader.is_at_head() {
+            return self.last_word();
+        }
+        let next = tokio::select! {
+            next = self.reader.next() => next?,
+            _ = self.stopping.wait_for(|stopping| *stopping), if !is_stopping => return Some(Ok(Bytes::new())),
+        };
+        Some(match next {
+            Ok(bytes) => {
+                self.counted.0.metrics.told(bytes.len());
+                Ok(bytes)
+            }
+            Err(error) => {
+                tracing::error!(%error, "a stream broke off");
+                Err(std::io::Error::other("the journal cannot be read"))
+            }
+        })
+    }
+
+    fn last_word(&self) -> Option<Result<Bytes, std::io::Error>> {
+        match self.at_shutdown {
+            AtShutdown::End => None,
+            AtShutdown::Cut => Some(Err(std::io::Error::other("the server is shutting down"))),
         }
     }
 }

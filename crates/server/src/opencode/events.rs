@@ -20,9 +20,6 @@ use crate::fault::{Fault, OpenCodeError};
 use crate::request::{self, AtShutdown, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Reader, Until, Whose};
 
-/// The SDK waits three seconds before it comes back, then six, and never forgets; unless it is told otherwise.
-const RETRY: &str = "retry: 250\n\n";
-
 pub(super) async fn feed(
     State(app): State<App>,
     folder: Folder,
@@ -61,13 +58,13 @@ fn open(app: &App, channel: Channel, params: &Params, headers: &HeaderMap) -> Re
     let left_off = left_off.and_then(|id| Cursor::of_feed(id, app.journal().epoch()));
     // A cursor that means nothing here must not keep a client out: it starts at now, like one without.
     let cursor = left_off.filter(|cursor| cursor.place <= head).unwrap_or(Cursor::whole(head));
-    let greeting = [RETRY.as_bytes(), &frame("server.connected", channel.dress)].concat();
+    let connected = frame("server.connected", channel.dress);
     let heartbeat = frame("server.heartbeat", channel.dress);
-    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(greeting).heartbeat(heartbeat);
+    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(&connected).heartbeat(heartbeat);
     request::stream(app, reader, AtShutdown::Cut)
 }
 
-/// A frame about the connection itself. It has no `id:` line, so that a resume is not from here.
+/// A frame about the connection itself; it has no place in the journal, and so no `id:` line.
 fn frame(kind: &str, dress: Dress) -> Bytes {
     let event = json!({ "id": derived_id("evt", Time::now(), 0, 0), "type": kind, "properties": {} });
     let event = if dress == Dress::GlobalFeed { json!({ "payload": event }) } else { event };

@@ -59,12 +59,10 @@ function blocksOf(text) {
   let open = null;
   for (const line of text.split("\n")) {
     const kind = kindOf(line);
-    const goesOn = open && (open.kind === "fence" || (line.trim() && (open.kind === kind || (open.kind === "list" && /^\s/.test(line)))));
-    if (!goesOn && line.trim()) blocks.push((open = { kind, lines: [line] }));
-    else if (goesOn && !(open.kind === "heading")) open.lines.push(line);
-    else if (goesOn) blocks.push((open = { kind, lines: [line] }));
-    if (!line.trim() && open?.kind !== "fence") open = null;
-    if (open?.kind === "fence" && open.lines.length > 1 && kind === "fence") open = null;
+    const isSame = open?.kind === kind && kind !== "heading";
+    if (open?.kind === "fence" || (line.trim() && (isSame || (open?.kind === "list" && /^\s/.test(line))))) open.lines.push(line);
+    else if (line.trim()) blocks.push((open = { kind, lines: [line] }));
+    if (open?.kind === "fence" ? kind === "fence" && open.lines.length > 1 : !line.trim()) open = null;
   }
   return blocks;
 }
@@ -97,17 +95,13 @@ function tableNode(lines) {
   return node("table", {}, rows.map((line, at) => node("tr", {}, cells(line).map((cell) => node(at ? "td" : "th", {}, cell)))));
 }
 
+/** Only what changed is built again. */
 function drawMarkdown(root, text) {
-  const blocks = blocksOf(text);
-  blocks.forEach((block, at) => {
+  const known = [...root.children];
+  root.replaceChildren(...blocksOf(text).map((block, at) => {
     const source = block.lines.join("\n");
-    const old = root.children[at];
-    if (old?.source === source) return;
-    const made = Object.assign(blockNode(block), { source });
-    if (old) old.replaceWith(made);
-    else root.append(made);
-  });
-  while (root.children.length > blocks.length) root.lastChild.remove();
+    return known[at]?.source === source ? known[at] : Object.assign(blockNode(block), { source });
+  }));
 }
 
 // ---- Differences: what stands between the first and the last line that changed ----
@@ -147,21 +141,17 @@ function wholeLink(value) {
 class Prose {
   constructor(voice, part) {
     Object.assign(this, { voice, part, text: "" });
-    const thought = () => node("details", { class: "thought" }, node("summary", {}, node("span", {}, "Thought"), node("small")), node("p"));
+    const thought = () => node("details", { class: "thought" }, node("summary", {}, node("span", {}, node("bdi"))), node("p"));
     this.root = voice === "text" ? node("div", { class: "prose" }) : thought();
   }
 
   settle() {
     this.root.classList.remove("live");
-    this.draw();
   }
 
   draw() {
     if (this.voice === "text") return drawMarkdown(this.root, this.text);
-    const isLive = this.root.classList.contains("live");
-    const [label, preview] = this.root.firstChild.children;
-    label.textContent = isLive ? "Thinking…" : "Thought";
-    preview.replaceChildren(isLive ? node("bdi", {}, this.text.slice(-160)) : "");
+    this.root.querySelector("bdi").textContent = this.text.slice(-160);
     this.root.lastChild.textContent = this.text;
   }
 }
@@ -172,6 +162,8 @@ const VERBS = {
   think: ["Think", "Thinking", "Thought"], fetch: ["Fetch", "Fetching", "Fetched"], write: ["Write", "Writing", "Wrote"],
 };
 
+const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
+
 class ToolCard {
   constructor(tool, workspace) {
     this.workspace = workspace;
@@ -180,16 +172,12 @@ class ToolCard {
     this.root = node("details", { class: "card tool", toggle: () => this.drawBody() }, this.summary, this.body);
   }
 
-  get isOver() {
-    return ["completed", "failed", "cancelled"].includes(this.tool.status);
-  }
-
   /** What an update names replaces; nothing comes after an end. */
   merge(change, time) {
-    if (this.isOver) return;
+    if (isOver(this.tool)) return;
     Object.assign(this.tool, change);
     if (this.tool.status !== "pending") this.tool.started ??= time;
-    if (this.isOver) this.tool.ended ??= time;
+    if (isOver(this.tool)) this.tool.ended ??= time;
   }
 
   append(field, text) {
@@ -201,7 +189,7 @@ class ToolCard {
     const { kind, name, status, title, content } = this.tool;
     const isNew = kind === "edit" && content?.some((piece) => piece.type === "diff" && !piece.old);
     const forms = VERBS[isNew ? "write" : kind];
-    return forms ? forms[this.isOver ? 2 : Number(status === "running")] : name ?? (title || "Tool");
+    return forms ? forms[isOver(this.tool) ? 2 : Number(status === "running")] : name ?? (title || "Tool");
   }
 
   get target() {
@@ -316,7 +304,7 @@ const TELL = {
   session_deleted: (talk) => talk.close("This session was deleted."),
   prompt_queued: (talk, e) => talk.queued.set(e.turn, e),
   prompt_dropped: (talk, e) => talk.queued.delete(e.turn),
-  turn_started: (talk, e) => talk.startTurn(e.turn),
+  turn_started: (talk, e) => ((talk.turn = talk.openTurn(e.turn, talk.queued.get(e.turn)?.content ?? [])), talk.queued.delete(e.turn)),
   turn_ended: (talk, e) => talk.endTurn(e.stop),
   text_appended: (talk, e) => talk.append("text", e),
   thought_appended: (talk, e) => talk.append("thought", e),
@@ -343,7 +331,7 @@ const TELL = {
 
 class Talk {
   constructor(id) {
-    Object.assign(this, { id, dirty: new Set(), heard: Date.now() });
+    Object.assign(this, { id, dirty: new Set() });
   }
 
   call(method, rest, body) {
@@ -352,7 +340,6 @@ class Talk {
 
   async load() {
     const { tip, messages, artifacts, position } = await this.call("GET", "/view");
-    if (this.isClosed) return;
     const { head, plan = [], usage, seq, queue = [], turn } = tip;
     Object.assign(this, { head, plan, usage, seq, turns: new Map(), tools: new Map(), asks: new Map() });
     this.queued = new Map(queue.map(({ prompt }) => [prompt.turn, prompt]));
@@ -369,7 +356,7 @@ class Talk {
   retell({ turn: id, role, parts, failure, stop }) {
     const turn = this.turns.get(id) ?? this.openTurn(id, parts.map((part) => part.content).filter(Boolean));
     for (const { tool, text, thought } of role === "agent" ? parts : []) {
-      if (tool) this.addTool(turn, tool);
+      if (tool) this.tool(tool.call, turn, tool);
       const said = text ?? thought;
       if (said) this.dirty.add(Object.assign(turn.prose(text ? "text" : "thought", said.part), { text: said.text }));
     }
@@ -394,8 +381,7 @@ class Talk {
     this.source?.close();
     clearTimeout(this.retry);
     await this.load().catch((error) => {
-      if (this.isClosed) return;
-      if (error.status === 404 || error.status === 401) return this.close(error.message);
+      if (error.status) return this.close(error.message);
       showLink("lost", this.seq ?? 0);
       this.retry = setTimeout(() => this.reload(), 1000);
     });
@@ -404,7 +390,7 @@ class Talk {
   hear(fact) {
     if (fact.seq <= this.seq) return;
     if (fact.seq !== this.seq + 1) return void this.reload();
-    Object.assign(this, { seq: fact.seq, heard: Date.now() });
+    this.seq = fact.seq;
     TELL[fact.type]?.(this, fact.data, fact);
     if (fact.type.endsWith("_appended")) this.schedule();
     else this.touch();
@@ -422,11 +408,6 @@ class Talk {
     return turn;
   }
 
-  startTurn(id) {
-    this.turn = this.openTurn(id, this.queued.get(id)?.content ?? []);
-    this.queued.delete(id);
-  }
-
   endTurn(stop) {
     this.turn?.last?.settle?.();
     if (ENDS[stop]) this.current.place(line(ENDS[stop]));
@@ -441,15 +422,11 @@ class Talk {
     this.dirty.add(prose);
   }
 
-  addTool(turn, tool) {
-    const card = turn.place(new ToolCard(tool, this.head.workspace));
-    this.tools.set(`${turn.id} ${tool.call}`, card);
-    this.dirty.add(card);
-    return card;
-  }
-
-  tool(call) {
-    const card = this.tools.get(`${this.current.id} ${call}`) ?? this.addTool(this.current, { call });
+  /** The card of a call, made on first sight. Agents may use the name of a call again in another turn. */
+  tool(call, turn = this.current, tool = { call }) {
+    const name = `${turn.id} ${call}`;
+    const card = this.tools.get(name) ?? turn.place(new ToolCard(tool, this.head.workspace));
+    this.tools.set(name, card);
     this.dirty.add(card);
     return card;
   }
@@ -457,7 +434,7 @@ class Talk {
   changeTool(change, time) {
     const card = this.tool(change.call);
     card.merge(change, time);
-    if (card.isOver) say(`${card.verb} ${card.target}: ${card.tool.status}`);
+    if (isOver(card.tool)) say(`${card.verb} ${card.target}: ${card.tool.status}`);
   }
 
   ask(ask, cardOf) {
@@ -493,10 +470,8 @@ class Talk {
   }
 
   close(why) {
-    this.isClosed = true;
     this.source?.close();
-    clearTimeout(this.retry);
-    if (why) showLink("closed", why);
+    showLink("closed", why);
   }
 
   /** More changed than texts that grew: the frame around the conversation is drawn too. */
@@ -509,7 +484,6 @@ class Talk {
   schedule() {
     this.drawing ??= requestAnimationFrame(() => {
       this.drawing = null;
-      if (talk !== this) return;
       this.dirty.forEach((part) => part.draw());
       this.dirty.clear();
       if (this.isFrameDirty) drawFrame(this);
@@ -521,7 +495,8 @@ class Talk {
 
 // ---- Around the conversation ----
 
-let talk = null;
+const id = /^\/s\/([^/]+)$/.exec(location.pathname)?.[1];
+const talk = id ? new Talk(decodeURIComponent(id)) : null;
 let isFollowing = true;
 
 const say = (sentence) => ($("said").textContent = sentence);
@@ -537,9 +512,9 @@ function showLink(state, detail) {
   if (state === "closed") bar.textContent = detail;
   if (state === "lost") [bar.textContent, bar.dataset.seq] = [`Reconnecting… last event ${number(detail)}`, detail];
   if (state !== "open" || !wasLost) return;
-  const isStill = () => bar.dataset.state === "open" && talk;
-  setTimeout(() => isStill() && (bar.textContent = `Back, ${number(talk.seq - bar.dataset.seq)} events caught up`), 400);
-  setTimeout(() => (bar.hidden ||= Boolean(isStill())), 3000);
+  const whileOpen = (then, delay) => setTimeout(() => bar.dataset.state === "open" && then(), delay);
+  whileOpen(() => (bar.textContent = `Back, ${number(talk.seq - bar.dataset.seq)} events caught up`), 400);
+  whileOpen(() => (bar.hidden = true), 3000);
 }
 
 const stateOf = (head) => (head.waiting ? "asks" : head.busy ? "works" : "idle");
@@ -587,13 +562,6 @@ function drawPlan(plan) {
       node("i", { class: `status ${status}`, role: "img", "aria-label": status.replace("_", " ") }), content))));
 }
 
-/** Silence is told too: an agent that thinks for long looks no different from one that hangs. */
-function drawWaiting() {
-  const quiet = talk?.turn && !talk.asks.size ? Math.floor((Date.now() - talk.heard) / 1000) : 0;
-  $("waiting").hidden = quiet < 2;
-  $("waiting").replaceChildren(node("i", { class: "spinner" }), `${quiet < 10 ? "Waiting for the agent" : "Still waiting"}, ${quiet} s`);
-}
-
 // ---- The list ----
 
 let shownList = "";
@@ -633,48 +601,23 @@ async function send() {
   $("send").disabled = true;
   showProblem();
   try {
-    const target = talk ?? (await create(text));
+    const target = talk ?? (await create(text.trim().split("\n")[0].slice(0, 80)));
     await target.call("POST", "/prompt", { text, key: (key ??= newKey()) });
+    if (target !== talk) location.assign(`/s/${encodeURIComponent(target.id)}`);
     [key, $("prompt").value, isFollowing] = [null, "", true];
     fitPrompt();
-    if (target !== talk) go(`/s/${encodeURIComponent(target.id)}`);
   } catch (error) {
     showProblem(`Not sent. ${error.message}`);
   }
   $("send").disabled = false;
 }
 
-async function create(text) {
-  const title = text.trim().split("\n")[0].slice(0, 80);
+async function create(title) {
   const { id } = await call("POST", "/sessions", { title, agent: $("agent").value || null, workspace: $("folder").value || null });
   return new Talk(id);
 }
 
-// ---- Where we are ----
-
-function go(path) {
-  history.pushState(null, "", path);
-  show();
-}
-
-function show() {
-  const id = /^\/s\/([^/]+)$/.exec(location.pathname)?.[1];
-  talk?.close();
-  talk = id ? new Talk(decodeURIComponent(id)) : null;
-  isFollowing = true;
-  document.body.dataset.page = id ? "session" : "home";
-  ["talk", "figures", "artifacts", "queue", "state"].forEach((name) => $(name).replaceChildren());
-  ["plan", "stop", "link", "waiting", "jump"].forEach((name) => ($(name).hidden = true));
-  $("welcome").hidden = $("choices").hidden = Boolean(id);
-  $("state").hidden = !id;
-  $("title").textContent = id ? "" : "New session";
-  $("prompt").placeholder = "What should the agent do?";
-  $("link").dataset.state = "";
-  document.title = "Tolka";
-  showProblem();
-  refreshList();
-  talk?.reload();
-}
+// ---- From here on ----
 
 async function introduce() {
   const about = await call("GET", "").catch((error) => ({ problem: error.message }));
@@ -683,12 +626,6 @@ async function introduce() {
   $("folder").value = about.workspace ?? "";
 }
 
-document.addEventListener("click", (event) => {
-  const link = event.target.closest?.("a[href^='/']:not([download])");
-  if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.button) return;
-  event.preventDefault();
-  go(link.getAttribute("href"));
-});
 $("composer").addEventListener("submit", (event) => (event.preventDefault(), send()));
 $("prompt").addEventListener("input", () => ((key = null), fitPrompt()));
 $("prompt").addEventListener("keydown", (event) => {
@@ -706,8 +643,8 @@ $("scroll").addEventListener("scroll", () => {
   lastTop = scrollTop;
   $("jump").hidden = isFollowing;
 });
-addEventListener("popstate", show);
-setInterval(drawWaiting, 1000);
 setInterval(() => document.hidden || refreshList(), 5000);
+document.body.dataset.page = talk ? "session" : "home";
 introduce();
-show();
+refreshList();
+talk?.reload();

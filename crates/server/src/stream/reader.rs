@@ -11,9 +11,12 @@ use tolka_journal::JournalError;
 
 use super::chunk::Chunk;
 use super::tongue::{Found, Tongue};
-use super::{Channel, Cursor, Follow, Tongues, Voice};
+use super::{Channel, Cursor, Dress, Follow, Tongues, Voice};
 
 const PAGE: usize = 256;
+/// Milliseconds until a client that was cut off should come back. OpenCode's SDK waits three seconds, then six, and
+/// never forgets; unless it is told otherwise.
+const RETRY: u32 = 250;
 
 /// When a stream is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +40,21 @@ pub struct Reader {
 }
 
 enum Source {
-    /// Behind: reads the journal for itself.
-    Own { follow: Follow, voice: Voice },
+    /// Behind: reads the journal for itself. Boxed: most readers are not, and should stay small.
+    Own(Box<Own>),
     /// At the head: shares what the channel's task encodes.
     Shared { tongue: Arc<Tongue>, head: watch::Receiver<u64> },
+}
+
+struct Own {
+    follow: Follow,
+    voice: Voice,
 }
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Source::Own { .. } => "Own",
+            Source::Own(_) => "Own",
             Source::Shared { .. } => "Shared",
         })
     }
@@ -68,8 +76,17 @@ impl Reader {
         }
     }
 
+    /// Greets with where the stream starts and how soon to come back, then with `connected`. The position
+    /// comes as a block without data: clients remember it and show nothing. Without it one that is cut off
+    /// before the first event would come back without a position, and miss what happened meanwhile.
     #[must_use]
-    pub fn greet(mut self, greeting: impl Into<Bytes>) -> Self {
+    pub fn greet(mut self, connected: &[u8]) -> Self {
+        let cursor = match self.channel.dress {
+            Dress::Positions | Dress::Messages => self.cursor.to_string(),
+            Dress::Feed | Dress::GlobalFeed => format!("{}.{}", self.tongues.journal().epoch(), self.cursor),
+        };
+        let mut greeting = format!("retry: {RETRY}\nid: {cursor}\n\n").into_bytes();
+        greeting.extend_from_slice(connected);
         self.greeting = Some(greeting.into());
         self
     }
@@ -111,10 +128,10 @@ impl Reader {
         let silence = Instant::now() + self.heartbeat.0;
         loop {
             match &mut self.source {
-                Source::Own { follow, voice } => {
-                    let entries = follow.ready(PAGE).await?;
+                Source::Own(own) => {
+                    let entries = own.follow.ready(PAGE).await?;
                     if !entries.is_empty() {
-                        let chunks = voice.speak(&entries, self.cursor).await?;
+                        let chunks = own.voice.speak(&entries, self.cursor).await?;
                         return Ok(Some(chunks.into_iter().map(Arc::new).collect()));
                     }
                     self.share();
@@ -136,6 +153,11 @@ impl Reader {
                 },
             }
         }
+    }
+
+    /// Whether everything that is durable by now has been told.
+    pub fn is_at_head(&self) -> bool {
+        self.over || self.cursor.before() >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
     }
 
     fn take(&mut self, chunks: &[Arc<Chunk>]) -> Bytes {
@@ -167,9 +189,9 @@ impl Reader {
 
     fn read_alone(&mut self) {
         let journal = self.tongues.journal().clone();
-        self.source = Source::Own {
+        self.source = Source::Own(Box::new(Own {
             follow: Follow::new(journal.clone(), self.channel.scope(), self.cursor.before()),
             voice: Voice::new(journal, self.channel.clone()),
-        };
+        }));
     }
 }

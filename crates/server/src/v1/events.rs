@@ -94,8 +94,9 @@ pub(super) async fn session(
     if query.wants_page(&headers)? {
         return page(&app, channel, cursor, &query).await;
     }
-    let reader = Reader::new(&app.tongues, channel, cursor, until).greet("retry: 250\n\n");
-    let mut response = request::stream(&app, reader, AtShutdown::Cut)?;
+    let reader = Reader::new(&app.tongues, channel, cursor, until).greet(b"");
+    let at_shutdown = if query.turn.is_some() { AtShutdown::End } else { AtShutdown::Cut };
+    let mut response = request::stream(&app, reader, at_shutdown)?;
     if let Ok(session) = HeaderValue::from_str(session.as_str()) {
         response.headers_mut().insert("tolka-session", session);
     }
@@ -119,7 +120,7 @@ pub(super) async fn feed(
     if query.wants_page(&headers)? {
         return page(&app, channel, cursor, &query).await;
     }
-    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet("retry: 250\n\n");
+    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(b"");
     Ok(request::stream(&app, reader, AtShutdown::Cut)?)
 }
 

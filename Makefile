@@ -1,0 +1,28 @@
+# Everything a person needs; `make` alone lists it.
+.DEFAULT_GOAL := help
+.PHONY: help build run test check bench fuzz clean
+
+help: ## list these
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+build: ## an optimised binary: target/release/tolka
+	cargo build --release --locked --bin tolka
+
+run: build ## build and serve on http://127.0.0.1:4096, with the demo and this folder as workspace
+	@./target/release/tolka serve
+
+test: ## all tests, with what they need installed and started
+	@scripts/test.sh
+
+check: ## format, lints, documentation, licences
+	@scripts/check.sh
+
+bench: ## speed and memory, each figure beside its reference
+	cargo build --profile measure --locked -p tolka -p tolka-bench
+	./target/measure/tolka-bench
+
+fuzz: ## decoders on random and damaged bytes for FUZZ_SECONDS (default 300)
+	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} cargo test --locked -p tolka-dialect --test fuzz -- --nocapture
+
+clean: ## remove what was built
+	cargo clean

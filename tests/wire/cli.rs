@@ -1,0 +1,190 @@
+//! The command line as a shell sees it: what is printed, and the exit code.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use serde_json::Value;
+
+use crate::recording::short_turn;
+use crate::server::{House, recorded, tolka};
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().unwrap()
+}
+
+/// The session that a run names at its end.
+fn session(output: &Output) -> String {
+    let named = stderr(output);
+    let line = named.lines().find_map(|line| line.strip_prefix("session ")).unwrap_or_else(|| panic!("{named}"));
+    line.to_owned()
+}
+
+#[test]
+fn a_run_prints_the_turn_and_ends_as_it_did() {
+    let house = House::new();
+    let well = house.run(&["run", "hello", "--agent", &house.plays(&short_turn()), "--pace", "max"]);
+    assert_eq!((code(&well), stdout(&well).as_str()), (0, "Hello.\n"), "{}", stderr(&well));
+
+    let failed = house.run(&["run", "hello", "--agent", &recorded("copilot"), "--pace", "max"]);
+    assert_eq!(code(&failed), 1);
+    assert!(stdout(&failed).contains("error: Authentication required"), "{}", stdout(&failed));
+
+    let cancel = recorded("opencode-cancel");
+    let first = house.run(&["run", "hello", "--agent", &cancel, "--pace", "max"]);
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    let second = house.run(&["run", "on", "--session", &session(&first), "--agent", &cancel, "--pace", "max"]);
+    assert_eq!(code(&second), 2, "{}", stderr(&second));
+    assert!(stdout(&second).contains("cancelled"), "{}", stdout(&second));
+}
+
+#[test]
+fn a_run_refuses_what_nobody_is_there_to_allow() {
+    let house = House::new();
+    let run = house.run(&["run", "hello", "--agent", &recorded("opencode-perm"), "--pace", "max"]);
+    assert_eq!(code(&run), 0, "{}", stderr(&run));
+    let printed = stdout(&run);
+    assert!(printed.contains("→ Reject") && printed.contains("✗ bash"), "{printed}");
+}
+
+#[test]
+fn a_run_reads_its_prompt_from_stdin_and_wants_one() {
+    let house = House::new();
+    let agent = house.plays(&short_turn());
+    let prompted = |prompt: &str| {
+        let mut command = house.command(&["run", "-", "--agent", &agent, "--pace", "max"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let well = prompted("say hello\nplease");
+    assert_eq!(code(&well), 0, "{}", stderr(&well));
+    let listed = stdout(&house.run(&["sessions"]));
+    assert!(listed.contains("say hello"), "{listed}");
+    let empty = prompted(" \n");
+    assert_eq!(code(&empty), 1);
+    assert!(stderr(&empty).contains("the prompt is empty"));
+}
+
+#[test]
+fn a_run_beside_a_server_is_a_session_of_that_server() {
+    let house = House::new();
+    let agent = house.plays(&short_turn());
+    let server = house.serve(&["--agent", &agent, "--pace", "max"]);
+    let run = house.run(&["run", "hello", "--agent", &agent]);
+    assert_eq!((code(&run), stdout(&run).as_str()), (0, "Hello.\n"), "{}", stderr(&run));
+    let listed = crate::http::get(server.address, "/v1/sessions").expect(200);
+    assert_eq!(listed["sessions"][0]["id"], session(&run));
+    drop(server);
+
+    let server = house.serve(&["--agent", &agent, "--token", "secret"]);
+    let refused = house.run(&["run", "hello", "--agent", &agent]);
+    assert_eq!(code(&refused), 1);
+    assert!(stderr(&refused).contains("--token"), "{}", stderr(&refused));
+    let listed = house.run(&["sessions", "--token", "secret", "--json"]);
+    let listed: Value = serde_json::from_str(&stdout(&listed)).unwrap();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);
+    drop(server);
+}
+
+#[test]
+fn sessions_are_listed_for_people_and_for_programs() {
+    let house = House::new();
+    let none = house.run(&["sessions"]);
+    assert_eq!(code(&none), 0, "{}", stderr(&none));
+    assert!(stdout(&none).contains("no sessions yet"));
+    let run = house.run(&["run", "a title\nand more", "--agent", &house.plays(&short_turn()), "--pace", "max"]);
+    let listed = stdout(&house.run(&["sessions"]));
+    assert_eq!(listed, format!("{}  idle        1 turns  a title\n", session(&run)));
+    let json: Value = serde_json::from_str(&stdout(&house.run(&["sessions", "--json"]))).unwrap();
+    assert_eq!((&json["sessions"][0]["title"], &json["sessions"][0]["busy"]), (&"a title".into(), &false.into()));
+}
+
+#[test]
+fn tokens_are_made_listed_and_taken_back() {
+    let house = House::new();
+    let token = |args: &[&str]| house.run(&[&["token"], args].concat());
+    assert_eq!(stdout(&token(&["list"])), "");
+    let made = token(&["add", "phone", "--scope", "view,approve"]);
+    let secret = stdout(&made).trim_end().to_owned();
+    assert!(secret.starts_with("tolka_") && secret.len() == 54, "{secret}");
+    assert_eq!(stdout(&token(&["list"])), "phone  view,approve\n");
+    let file = house.data().join("tokens.json");
+    assert!(!std::fs::read_to_string(&file).unwrap().contains(&secret), "the secret itself is kept");
+    assert_eq!(mode(&file) & 0o077, 0, "others can read the tokens");
+
+    for (args, problem) in [
+        (&["add", "phone"] as &[_], "exists already"),
+        (&["revoke", "tablet"], "no token is called `tablet`"),
+        (&["add", "x", "--scope", "root"], "no scope is called `root`"),
+    ] {
+        let refused = token(args);
+        assert_ne!(code(&refused), 0, "{args:?}");
+        assert!(stderr(&refused).contains(problem), "{args:?}: {}", stderr(&refused));
+    }
+    assert_eq!(code(&token(&["revoke", "phone"])), 0);
+    assert_eq!(stdout(&token(&["list"])), "");
+}
+
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).unwrap().permissions().mode()
+}
+
+/// What a replay prints is what the golden streams show, but for ids, times and the words of the prompt.
+#[test]
+fn a_replay_prints_the_frames_of_a_dialect() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for dialect in ["tolka", "onyx", "onyx-current", "opencode", "opencode-current", "opencode-documented"] {
+        for recording in ["claude-rich", "codex-cancel", "copilot"] {
+            let file = root.join(format!("tests/data/recordings/acp/{recording}.jsonl"));
+            let args = ["replay", file.to_str().unwrap(), "--dialect", dialect, "--pace", "max"];
+            let played = tolka().args(args).output().unwrap();
+            assert_eq!(code(&played), 0, "{}", stderr(&played));
+            let golden = std::fs::read_to_string(root.join(format!("tests/golden/{recording}.{dialect}.jsonl"))).unwrap();
+            assert_eq!(kinds(&stdout(&played)), kinds(&golden), "{recording} in {dialect}");
+        }
+    }
+}
+
+/// Prompts are all queued at first here and one by one in the golden streams, so they are left out.
+fn kinds(frames: &str) -> Vec<String> {
+    let frames = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let is_of_the_prompt = |frame: &Value| {
+        let is_user = |value: &Value| value["role"] == "user";
+        frame["type"] == "prompt_queued" || frame["type"] == "session.updated" || is_user(&frame["properties"]["info"])
+    };
+    let is_of_prompt_part = |frame: &Value| {
+        let part = &frame["properties"]["part"];
+        part["type"] == "text" && part["time"].is_null()
+    };
+    let told = frames.filter(|frame| !is_of_the_prompt(frame) && !is_of_prompt_part(frame));
+    told.map(|frame| frame["type"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn mistakes_on_the_command_line_are_told() {
+    let house = House::new();
+    for (args, problem) in [
+        (&["replay", "missing.jsonl"] as &[_], "missing.jsonl"),
+        (&["replay", "x", "--dialect", "klingon"], "no dialect is called `klingon`"),
+        (&["replay", "x", "--pace", "0"], "no pace"),
+        (&["serve", "--agent", "clippy"], "no agent is called `clippy`"),
+        (&["serve", "--workspace", "/does/not/exist"], "/does/not/exist"),
+        (&["run", "x", "--session", "ses_none"], "Session not found"),
+        (&["frobnicate"], "unrecognized subcommand"),
+    ] {
+        let refused = house.run(args);
+        assert_ne!(code(&refused), 0, "{args:?}");
+        assert!(stdout(&refused).is_empty(), "{args:?}: {}", stdout(&refused));
+        assert!(stderr(&refused).contains(problem), "{args:?}: {}", stderr(&refused));
+    }
+}
