@@ -95,13 +95,16 @@ function tableNode(lines) {
   return node("table", {}, rows.map((line, at) => node("tr", {}, cells(line).map((cell) => node(at ? "td" : "th", {}, cell)))));
 }
 
-/** Only what changed is built again. */
+/** Blocks that did not change stay, and with them what a reader has selected. */
 function drawMarkdown(root, text) {
-  const known = [...root.children];
-  root.replaceChildren(...blocksOf(text).map((block, at) => {
-    const source = block.lines.join("\n");
-    return known[at]?.source === source ? known[at] : Object.assign(blockNode(block), { source });
-  }));
+  const blocks = blocksOf(text);
+  blocks.forEach((block, at) => {
+    const [old, source] = [root.children[at], block.lines.join("\n")];
+    if (old?.source === source) return;
+    const made = Object.assign(blockNode(block), { source });
+    old ? old.replaceWith(made) : root.append(made);
+  });
+  while (root.children.length > blocks.length) root.lastChild.remove();
 }
 
 // ---- Differences: what stands between the first and the last line that changed ----
@@ -130,7 +133,6 @@ function diffNode(lines) {
 /** A long text is a head and a hash in its fact, a long JSON value `{"$blob": …}`; the whole is at `/v1/blobs`. */
 const textOf = (body) => (typeof body === "string" ? body : body?.head ?? "");
 const blobOf = (value) => value?.$blob ?? (value?.hash ? value : null);
-const unstyled = (text) => text.replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, "");
 
 function wholeLink(value) {
   const blob = blobOf(value);
@@ -145,10 +147,6 @@ class Prose {
     this.root = voice === "text" ? node("div", { class: "prose" }) : thought();
   }
 
-  settle() {
-    this.root.classList.remove("live");
-  }
-
   draw() {
     if (this.voice === "text") return drawMarkdown(this.root, this.text);
     this.root.querySelector("bdi").textContent = this.text.slice(-160);
@@ -161,7 +159,7 @@ const VERBS = {
   move: ["Move", "Moving", "Moved"], search: ["Search", "Searching", "Searched"], execute: ["Run", "Running", "Ran"],
   think: ["Think", "Thinking", "Thought"], fetch: ["Fetch", "Fetching", "Fetched"], write: ["Write", "Writing", "Wrote"],
 };
-
+const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
 const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
 
 class ToolCard {
@@ -177,7 +175,9 @@ class ToolCard {
     if (isOver(this.tool)) return;
     Object.assign(this.tool, change);
     if (this.tool.status !== "pending") this.tool.started ??= time;
-    if (isOver(this.tool)) this.tool.ended ??= time;
+    if (!isOver(this.tool)) return;
+    this.tool.ended ??= time;
+    say(`${this.verb} ${this.target}: ${this.tool.status}`);
   }
 
   append(field, text) {
@@ -232,24 +232,24 @@ class ToolCard {
   }
 
   outputNodes() {
-    const { content, output, live_output } = this.tool;
-    const blocks = (content ?? []).filter((piece) => piece.type === "content").map((piece) => piece.block);
+    const { content = [], output, live_output } = this.tool;
+    const blocks = content.filter((piece) => piece.type === "content").map((piece) => piece.block);
     const said = blocks.map((block) => textOf(block.text) || block.uri || `[${block.type}]`).join("\n");
-    const raw = typeof output === "string" ? output : output?.output ?? (output && !blobOf(output) ? JSON.stringify(output, null, 2) : "");
-    const text = this.diffs.length ? "" : said || live_output || raw;
-    return [text && node("pre", { class: "output", tabindex: 0 }, unstyled(text)), ...blocks.map(({ text }) => wholeLink(text)), wholeLink(output)];
+    const raw = typeof output === "string" || !output || blobOf(output) ? output : output.output ?? JSON.stringify(output, null, 2);
+    const text = this.diffs.length ? "" : String((said || live_output || raw) ?? "");
+    return [text && node("pre", { class: "output", tabindex: 0 }, text.replace(COLOURS, "")), ...blocks.map(({ text }) => wholeLink(text)), wholeLink(output)];
   }
 }
 
 class Turn {
   constructor(id, content) {
     Object.assign(this, { id, content, last: null });
-    const prompt = content.map((block) => (block.type === "text" ? textOf(block.text) : node("small", {}, `${block.type} ${block.name ?? block.uri ?? block.mime}`)));
+    const prompt = content.map((block) => (block.type === "text" ? textOf(block.text) : node("small", {}, `[${block.type}] ${block.name ?? block.uri ?? ""}`)));
     this.root = node("section", { class: "turn" }, prompt.length > 0 && node("div", { class: "user" }, prompt));
   }
 
   place(part) {
-    this.last?.settle?.();
+    this.last?.root.classList.remove("live");
     this.last = part;
     this.root.append(part.root);
     return part;
@@ -262,10 +262,9 @@ class Turn {
 }
 
 const line = (text) => ({ root: node("p", { class: "line" }, node("span", {}, text)) });
-const button = (label, click, kind = "") => node("button", { class: `button ${kind}`, type: "button", click }, label);
-const banner = (severity, title, text, action) => ({
-  root: node("div", { class: `banner ${severity}` }, node("b", {}, title), text && node("p", {}, text), action && node("div", { class: "actions" }, action)),
-});
+const button = (label, click, kind) => node("button", { class: `button ${kind || ""}`, type: "button", click }, label);
+const bannerNode = (severity, ...rest) => node("div", { class: `banner ${severity}` }, rest);
+const banner = (severity, title, text, action) => ({ root: bannerNode(severity, node("b", {}, title), text && node("p", {}, text), action) });
 
 // ---- What waits for a person ----
 
@@ -304,17 +303,16 @@ const TELL = {
   session_deleted: (talk) => talk.close("This session was deleted."),
   prompt_queued: (talk, e) => talk.queued.set(e.turn, e),
   prompt_dropped: (talk, e) => talk.queued.delete(e.turn),
-  turn_started: (talk, e) => ((talk.turn = talk.openTurn(e.turn, talk.queued.get(e.turn)?.content ?? [])), talk.queued.delete(e.turn)),
+  turn_started: (talk, e) => (talk.turn = talk.openTurn(e.turn, talk.queued.get(e.turn)?.content ?? [])),
   turn_ended: (talk, e) => talk.endTurn(e.stop),
   text_appended: (talk, e) => talk.append("text", e),
   thought_appended: (talk, e) => talk.append("thought", e),
-  tool_changed: (talk, e, fact) => talk.changeTool(e, fact.time),
+  tool_changed: (talk, e, fact) => talk.tool(e.call).merge(e, fact.time),
   input_appended: (talk, e) => talk.tool(e.call).append("live_input", e.text),
   output_appended: (talk, e) => talk.tool(e.call).append("live_output", e.text),
   plan_set: (talk, e) => (talk.plan = e.entries),
   mode_set: (talk, e) => (talk.head.mode = e.mode),
   usage_set: (talk, e) => (talk.usage = e),
-  file_changed: (talk, e) => ((talk.head.added += e.added), (talk.head.removed += e.removed)),
   artifact_saved: (talk, e) => talk.artifacts.set(e.id, e),
   permission_asked: (talk, e) => talk.ask(e, permissionCard),
   question_asked: (talk, e) => talk.ask(e, questionCard),
@@ -322,7 +320,6 @@ const TELL = {
   question_answered: (talk, e) => talk.answered(e),
   noticed: (talk, e) => talk.current.place(banner(e.severity, e.title, e.description)),
   failed: (talk, e) => talk.fail(e, talk.current),
-  compaction_started: (talk) => talk.current.place(line("Making room in the context…")),
   compaction_ended: (talk, e) => talk.current.place(line(e.error ?? "The context was summarised")),
   rewound: (talk) => talk.reload(),
   unrewound: (talk) => talk.reload(),
@@ -331,25 +328,21 @@ const TELL = {
 
 class Talk {
   constructor(id) {
-    Object.assign(this, { id, dirty: new Set() });
-  }
-
-  call(method, rest, body) {
-    return call(method, `/sessions/${encodeURIComponent(this.id)}${rest}`, body);
+    Object.assign(this, { path: `/sessions/${encodeURIComponent(id)}`, id, dirty: new Set() });
   }
 
   async load() {
-    const { tip, messages, artifacts, position } = await this.call("GET", "/view");
+    const { tip, messages, artifacts = [], position } = await call("GET", `${this.path}/view`);
     const { head, plan = [], usage, seq, queue = [], turn } = tip;
     Object.assign(this, { head, plan, usage, seq, turns: new Map(), tools: new Map(), asks: new Map() });
     this.queued = new Map(queue.map(({ prompt }) => [prompt.turn, prompt]));
-    this.artifacts = new Map((artifacts ?? []).map((artifact) => [artifact.id, artifact]));
+    this.artifacts = new Map(artifacts.map((artifact) => [artifact.id, artifact]));
     $("talk").replaceChildren();
     messages.filter((message) => !message.hidden && !this.queued.has(message.turn)).forEach((message) => this.retell(message));
     this.turn = this.turns.get(turn?.id);
     if (turn?.failure) this.fail(turn.failure, this.turn);
     for (const ask of turn?.asks ?? []) this.ask(ask.permission ?? ask.question, ask.permission ? permissionCard : questionCard);
-    this.touch();
+    this.schedule();
     this.follow(position);
   }
 
@@ -366,37 +359,34 @@ class Talk {
 
   /** The browser comes back by itself and says where it was; only an answer that is no stream ends it. */
   follow(position) {
-    this.source?.close();
-    const source = (this.source = new EventSource(`/v1/sessions/${encodeURIComponent(this.id)}/events?after=${position}`));
-    source.onopen = () => showLink("open", this.seq);
+    const source = (this.source = new EventSource(`/v1${this.path}/events?after=${position}`));
+    source.onopen = () => showLink("");
     source.onmessage = (event) => this.hear(JSON.parse(event.data));
     source.onerror = () => {
-      showLink("lost", this.seq);
+      showLink(`Reconnecting… last event ${number(this.seq)}`);
       if (source.readyState === EventSource.CLOSED) this.reload();
     };
   }
 
   /** Starts over from a snapshot: after a 410, a gap, or what cannot be folded in place. */
-  async reload() {
+  reload() {
     this.source?.close();
-    clearTimeout(this.retry);
-    await this.load().catch((error) => {
+    this.load().catch((error) => {
       if (error.status) return this.close(error.message);
-      showLink("lost", this.seq ?? 0);
-      this.retry = setTimeout(() => this.reload(), 1000);
+      showLink("The server cannot be reached. Trying again…");
+      setTimeout(() => this.reload(), 1000);
     });
   }
 
   hear(fact) {
     if (fact.seq <= this.seq) return;
-    if (fact.seq !== this.seq + 1) return void this.reload();
+    if (fact.seq !== this.seq + 1) return this.reload();
     this.seq = fact.seq;
     TELL[fact.type]?.(this, fact.data, fact);
-    if (fact.type.endsWith("_appended")) this.schedule();
-    else this.touch();
+    this.schedule();
   }
 
-  /** Where things go that belong to no open turn. */
+  /** The open turn, else the last one: where things go that belong to none. */
   get current() {
     return this.turn ?? [...this.turns.values()].at(-1) ?? this.openTurn("", []);
   }
@@ -404,15 +394,16 @@ class Talk {
   openTurn(id, content) {
     const turn = new Turn(id, content);
     this.turns.set(id, turn);
+    this.queued.delete(id);
     $("talk").append(turn.root);
     return turn;
   }
 
   endTurn(stop) {
-    this.turn?.last?.settle?.();
+    this.turn?.last?.root.classList.remove("live");
     if (ENDS[stop]) this.current.place(line(ENDS[stop]));
     say(ENDS[stop] ?? (stop === "failed" ? "The turn failed" : "The turn is done"));
-    Object.assign(this, { turn: null, isStopping: false });
+    this.turn = null;
   }
 
   append(voice, { part, text }) {
@@ -431,23 +422,18 @@ class Talk {
     return card;
   }
 
-  changeTool(change, time) {
-    const card = this.tool(change.call);
-    card.merge(change, time);
-    if (isOver(card.tool)) say(`${card.verb} ${card.target}: ${card.tool.status}`);
-  }
-
   ask(ask, cardOf) {
     const enable = (isEnabled) => card.querySelectorAll("button").forEach((button) => (button.disabled = !isEnabled));
     const card = cardOf(ask, (given) => {
       enable(false);
-      this.call("POST", `/answers/${encodeURIComponent(ask.request)}`, given).catch((error) => {
+      call("POST", `${this.path}/answers/${encodeURIComponent(ask.request)}`, given).catch((error) => {
         card.append(node("p", { class: "failure", role: "alert" }, error.message));
         enable(true);
       });
     });
-    this.asks.set(ask.request, { ask, card: this.current.place({ root: card }).root });
-    $("asked").textContent = `The agent asks: ${ask.title ?? ask.questions?.[0]?.question ?? ""}`;
+    this.current.place({ root: card });
+    this.asks.set(ask.request, { ask, card });
+    $("asked").textContent = `The agent asks: ${ask.title ?? ask.questions[0]?.question}`;
   }
 
   answered({ request, option, answers, by }) {
@@ -455,29 +441,18 @@ class Talk {
     this.asks.delete(request);
     const chosen = ask?.options?.find(({ id }) => id === option)?.name ?? answers?.flat().join(", ");
     card?.replaceWith(line(chosen ? `${chosen}, by ${by}` : `Not answered (${by})`).root);
+    $("asked").textContent = "";
   }
 
   fail({ message, code, details, retryable }, turn) {
-    const again = () => this.call("POST", "/prompt", { content: turn.content }).catch((error) => showProblem(error.message));
+    const again = () => attempt(call("POST", `${this.path}/prompt`, { content: turn.content }));
     const text = [code && `Code ${code}`, details && !blobOf(details) && JSON.stringify(details, null, 2)].filter(Boolean).join("\n");
     turn.place(banner("error", message, text, retryable && turn.content.length > 0 && button("Send the prompt again", again)));
   }
 
-  stop() {
-    this.isStopping = true;
-    this.touch();
-    this.call("POST", "/cancel").catch((error) => showProblem(error.message, (this.isStopping = false)));
-  }
-
   close(why) {
     this.source?.close();
-    showLink("closed", why);
-  }
-
-  /** More changed than texts that grew: the frame around the conversation is drawn too. */
-  touch() {
-    this.isFrameDirty = true;
-    this.schedule();
+    showLink(why);
   }
 
   /** Any number of facts between two frames of the screen is one drawing. */
@@ -486,8 +461,7 @@ class Talk {
       this.drawing = null;
       this.dirty.forEach((part) => part.draw());
       this.dirty.clear();
-      if (this.isFrameDirty) drawFrame(this);
-      this.isFrameDirty = false;
+      drawFrame(this);
       if (isFollowing) $("scroll").scrollTop = $("scroll").scrollHeight;
     });
   }
@@ -500,92 +474,84 @@ const talk = id ? new Talk(decodeURIComponent(id)) : null;
 let isFollowing = true;
 
 const say = (sentence) => ($("said").textContent = sentence);
-const showProblem = (message) => (($("problem").hidden = !message), ($("problem").textContent = message ?? ""));
+const attempt = (calling) => calling.catch((error) => showProblem(error.message));
+const showProblem = (text) => Object.assign($("problem"), { textContent: text, hidden: !text });
 
 /** The bar under the title: silent while all is well. */
-function showLink(state, detail) {
-  const bar = $("link");
-  const wasLost = bar.dataset.state === "lost";
-  if (state === "lost" && wasLost) return;
-  Object.assign(bar.dataset, { state });
-  bar.hidden = state === "open" && !wasLost;
-  if (state === "closed") bar.textContent = detail;
-  if (state === "lost") [bar.textContent, bar.dataset.seq] = [`Reconnecting… last event ${number(detail)}`, detail];
-  if (state !== "open" || !wasLost) return;
-  const whileOpen = (then, delay) => setTimeout(() => bar.dataset.state === "open" && then(), delay);
-  whileOpen(() => (bar.textContent = `Back, ${number(talk.seq - bar.dataset.seq)} events caught up`), 400);
-  whileOpen(() => (bar.hidden = true), 3000);
+const showLink = (text) => Object.assign($("link"), { textContent: text, hidden: !text });
+
+/** Draws only what changed, so that focus stays where it is. */
+function fill(name, content, draw) {
+  const now = JSON.stringify(content);
+  if ($(name).content === now) return;
+  $(name).content = now;
+  $(name).replaceChildren(...[draw(content)].flat().filter(Boolean));
 }
 
 const stateOf = (head) => (head.waiting ? "asks" : head.busy ? "works" : "idle");
 const STATES = { asks: "Asks you", works: "Working", idle: "Idle" };
-const lineCounts = ({ added, removed }) => [
-  added > 0 && node("span", { class: "plus" }, `+${added}`), removed > 0 && node("span", { class: "minus" }, `−${removed}`),
-];
 
-function drawFrame({ head, plan, usage, queued, artifacts, asks, turn, isStopping }) {
+function drawFrame({ head, plan, usage, queued, artifacts, asks, turn }) {
   Object.assign(head, { busy: Boolean(turn), waiting: asks.size });
-  const [state, cost] = [stateOf(head), usage?.cost ?? head.cost];
-  document.title = `${head.waiting ? `(${head.waiting}) ` : ""}${head.title} · Tolka`;
+  const state = stateOf(head);
+  document.title = `${asks.size ? `(${asks.size}) ` : ""}${head.title} · Tolka`;
   $("title").textContent = head.title;
-  if (!head.waiting) $("asked").textContent = "";
   if ($("state").className !== `chip ${state}`) refreshList();
   $("state").className = `chip ${state}`;
-  $("state").replaceChildren(node("i", { class: `dot ${state}` }), STATES[state]);
-  $("figures").replaceChildren(...node("span", {}, lineCounts(head), node("span", {}, [head.agent, head.mode].filter(Boolean).join(" · ")),
+  fill("state", state, () => [node("i", { class: `dot ${state}` }), STATES[state]]);
+  fill("figures", [[head.agent, head.mode], usage], () => [node("span", {}, [head.agent, head.mode].filter(Boolean).join(" · ")),
     usage?.size && node("span", { title: "Tokens in the context" }, `${number(usage.used)} / ${number(usage.size)}`),
-    cost && node("b", {}, `${cost.amount.toFixed(2)} ${cost.currency}`)).childNodes);
-  $("stop").hidden = !turn;
-  $("stop").disabled = isStopping;
-  $("stop").lastChild.textContent = isStopping ? "Stopping" : "Stop";
+    usage?.cost && node("b", {}, `${usage.cost.amount.toFixed(2)} ${usage.cost.currency}`)]);
+  fill("queue", turn ? [...queued.values()] : [], (waiting) => waiting.map(queuedNode));
+  fill("artifacts", [...artifacts.values()], (saved) => saved.map(({ name, kind, path, size }) =>
+    node("li", {}, node("b", {}, name), node("small", {}, `${kind.replace("_", " ")} · ${path} · ${bytes(size)}`))));
+  fill("plan", plan, planNodes);
+  $("plan").hidden = !plan.length;
+  Object.assign($("stop"), { hidden: !turn, disabled: false });
   $("prompt").placeholder = turn ? "Add instructions. They wait until this turn ends." : "What should the agent do?";
-  $("queue").replaceChildren(...[...queued.values()].filter(() => turn).map(queuedNode));
-  $("artifacts").replaceChildren(...[...artifacts.values()].map(({ name, kind, path, size }) =>
-    node("li", {}, node("b", {}, name), node("small", {}, `${kind.replaceAll("_", " ")} · ${path} · ${bytes(size)}`))));
-  drawPlan(plan);
 }
 
 function queuedNode({ turn, content }) {
-  const drop = () => talk.call("DELETE", `/queue/${encodeURIComponent(turn)}`).catch((error) => showProblem(error.message));
+  const drop = () => attempt(call("DELETE", `${talk.path}/queue/${encodeURIComponent(turn)}`));
   const text = content.map((block) => textOf(block.text)).join(" ");
   return node("li", {}, node("span", {}, `Next: ${text}`), node("button", { class: "plain", type: "button", click: drop }, "Drop"));
 }
 
-function drawPlan(plan) {
+function planNodes(plan) {
   const done = plan.filter((entry) => entry.status === "completed").length;
   const now = plan.find((entry) => entry.status === "in_progress") ?? plan.find((entry) => entry.status === "pending");
-  $("plan").hidden = !plan.length;
-  $("plan").replaceChildren(
+  const mark = (status) => node("i", { class: `status ${status}`, role: "img", "aria-label": status.replace("_", " ") });
+  return [
     node("summary", {}, node("span", { class: "segments" }, plan.slice(0, 12).map(({ status }) => node("i", { class: status }))),
       node("b", {}, now?.content ?? "All done"), node("em", {}, `${done} of ${plan.length}`)),
-    node("ol", {}, plan.map(({ status, content }) => node("li", { class: status },
-      node("i", { class: `status ${status}`, role: "img", "aria-label": status.replace("_", " ") }), content))));
+    node("ol", {}, plan.map(({ status, content }) => node("li", { class: status }, mark(status), content))),
+  ];
 }
 
 // ---- The list ----
-
-let shownList = "";
 
 async function refreshList() {
   const { sessions } = await call("GET", "/sessions?limit=200").catch(() => ({}));
   const midnight = new Date().setHours(0, 0, 0, 0) * 1000;
   const groupOf = (head) => ({ asks: "Needs you", works: "Working" })[stateOf(head)] ?? (head.updated >= midnight ? "Today" : "Earlier");
-  const listed = sessions?.filter((head) => !head.archived).sort((a, b) => b.updated - a.updated);
-  const rows = listed?.map((head) => ({ head, group: groupOf(head), isCurrent: head.id === talk?.id, old: age(head.updated) }));
-  if (!rows || shownList === (shownList = JSON.stringify(rows))) return;
+  const rows = sessions?.filter((head) => !head.archived).sort((a, b) => b.updated - a.updated).map((head) =>
+    ({ id: head.id, title: head.title, workspace: head.workspace, state: stateOf(head), group: groupOf(head), old: age(head.updated) }));
   const focused = document.activeElement?.closest("#sessions a")?.id;
-  $("sessions").replaceChildren(...["Needs you", "Working", "Today", "Earlier"].flatMap((name) => {
-    const here = rows.filter(({ group }) => group === name);
-    return here.length ? [node("p", { class: "group" }, name, node("span", {}, String(here.length))), ...here.map(rowNode)] : [];
-  }));
+  if (rows) fill("sessions", rows, groupNodes);
   if (focused) $(focused)?.focus();
 }
 
-function rowNode({ head, isCurrent, old }) {
-  const state = stateOf(head);
-  return node("a", { class: "row", id: `row-${head.id}`, href: `/s/${encodeURIComponent(head.id)}`, "aria-current": isCurrent && "page" },
-    node("i", { class: `dot ${state}`, role: "img", "aria-label": STATES[state] }), node("b", { title: head.title }, head.title), node("time", {}, old),
-    node("small", {}, node("span", { title: head.workspace }, head.workspace.split("/").at(-1)), lineCounts(head)));
+function groupNodes(rows) {
+  return ["Needs you", "Working", "Today", "Earlier"].flatMap((name) => {
+    const here = rows.filter(({ group }) => group === name);
+    return here.length ? [node("p", { class: "group" }, name, node("span", {}, String(here.length))), ...here.map(rowNode)] : [];
+  });
+}
+
+function rowNode({ id, title, workspace, state, old }) {
+  return node("a", { class: "row", id: `row-${id}`, href: `/s/${encodeURIComponent(id)}`, "aria-current": id === talk?.id && "page" },
+    node("i", { class: `dot ${state}`, role: "img", "aria-label": STATES[state] }), node("b", { title }, title), node("time", {}, old),
+    node("small", { title: workspace }, workspace.split("/").at(-1)));
 }
 
 // ---- Prompts ----
@@ -599,25 +565,19 @@ async function send() {
   const text = $("prompt").value;
   if (!text.trim() || $("send").disabled) return;
   $("send").disabled = true;
-  showProblem();
+  showProblem("");
   try {
-    const target = talk ?? (await create(text.trim().split("\n")[0].slice(0, 80)));
-    await target.call("POST", "/prompt", { text, key: (key ??= newKey()) });
-    if (target !== talk) location.assign(`/s/${encodeURIComponent(target.id)}`);
+    const title = text.trim().split("\n")[0].slice(0, 80);
+    const { id } = talk ?? (await call("POST", "/sessions", { title, agent: $("agent").value || null, workspace: $("folder").value || null }));
+    await call("POST", `/sessions/${encodeURIComponent(id)}/prompt`, { text, key: (key ??= newKey()) });
     [key, $("prompt").value, isFollowing] = [null, "", true];
     fitPrompt();
+    if (!talk) location.assign(`/s/${encodeURIComponent(id)}`);
   } catch (error) {
     showProblem(`Not sent. ${error.message}`);
   }
   $("send").disabled = false;
 }
-
-async function create(title) {
-  const { id } = await call("POST", "/sessions", { title, agent: $("agent").value || null, workspace: $("folder").value || null });
-  return new Talk(id);
-}
-
-// ---- From here on ----
 
 async function introduce() {
   const about = await call("GET", "").catch((error) => ({ problem: error.message }));
@@ -626,15 +586,6 @@ async function introduce() {
   $("folder").value = about.workspace ?? "";
 }
 
-$("composer").addEventListener("submit", (event) => (event.preventDefault(), send()));
-$("prompt").addEventListener("input", () => ((key = null), fitPrompt()));
-$("prompt").addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-  event.preventDefault();
-  send();
-});
-$("stop").addEventListener("click", () => talk?.stop());
-$("jump").addEventListener("click", () => ($("scroll").scrollTop = $("scroll").scrollHeight));
 let lastTop = 0;
 $("scroll").addEventListener("scroll", () => {
   const { scrollTop, scrollHeight, clientHeight } = $("scroll");
@@ -643,8 +594,18 @@ $("scroll").addEventListener("scroll", () => {
   lastTop = scrollTop;
   $("jump").hidden = isFollowing;
 });
-setInterval(() => document.hidden || refreshList(), 5000);
+$("jump").addEventListener("click", () => ($("scroll").scrollTop = $("scroll").scrollHeight));
+$("stop").addEventListener("click", () => attempt(call("POST", `${talk.path}/cancel`, {}), ($("stop").disabled = true)));
+$("composer").addEventListener("submit", (event) => (event.preventDefault(), send()));
+$("prompt").addEventListener("input", () => ((key = null), fitPrompt()));
+$("prompt").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+  event.preventDefault();
+  send();
+});
+
 document.body.dataset.page = talk ? "session" : "home";
 introduce();
 refreshList();
+setInterval(() => document.hidden || refreshList(), 5000);
 talk?.reload();

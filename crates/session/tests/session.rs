@@ -1,0 +1,309 @@
+//! The desk with a real journal and minds that do as they are told.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tolka_agent::{Agent, Agents, Ended, Mind, Place, Prompt, Running, Teller};
+use tolka_facts::event::{Model, OptionKind, PermissionAsked, PermissionOption, Stop, TextAppended, ToolChanged};
+use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, ToolStatus};
+use tolka_journal::{Journal, Scope, Sqlite, SqliteOptions};
+use tolka_session::{Answer, Desk, NewSession, PromptRequest, SessionError};
+
+/// A mind that does what the prompt says.
+#[derive(Debug)]
+struct Puppet {
+    /// Fired when a turn has said what it has to say and goes on to wait.
+    waits: Arc<Notify>,
+}
+
+struct Strings(Arc<Notify>);
+
+impl Agent for Puppet {
+    fn name(&self) -> &str {
+        "puppet"
+    }
+
+    fn model(&self) -> Model {
+        Model { provider: "test".into(), id: "puppet".into() }
+    }
+
+    fn open(&self, _: Place) -> Box<dyn Mind> {
+        Box::new(Strings(self.waits.clone()))
+    }
+}
+
+impl Mind for Strings {
+    fn turn<'a>(&'a mut self, prompt: Prompt, teller: &'a Teller) -> Running<'a> {
+        Box::pin(async move {
+            let Some(Block::Text { text, .. }) = prompt.content.first() else { unreachable!("prompts here are text") };
+            match text.head() {
+                "permission" => {
+                    let option = |id: &str, kind| PermissionOption { id: id.into(), name: id.into(), kind };
+                    let ask = PermissionAsked {
+                        request: teller.ids().permission(Time::now()),
+                        call: None,
+                        permission: "bash".into(),
+                        title: "Run it?".into(),
+                        patterns: Vec::new(),
+                        metadata: None,
+                        options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
+                    };
+                    let chosen = teller.ask_permission(ask, None).await.unwrap();
+                    say(teller, &format!("chosen: {chosen:?}")).await;
+                }
+                "hang" | "ignore cancel" => {
+                    tool(teller, "call_1").await;
+                    teller.settled().await.unwrap();
+                    self.0.notify_one();
+                    if text.head() == "hang" {
+                        teller.cancel().fired().await;
+                        return Ended::stopped(Stop::Cancelled);
+                    }
+                    std::future::pending::<()>().await;
+                }
+                "panic" => panic!("as asked"),
+                "long" => say(teller, &"ä".repeat(100_000)).await,
+                words => say(teller, words).await,
+            }
+            Ended::stopped(Stop::EndTurn)
+        })
+    }
+}
+
+async fn say(teller: &Teller, text: &str) {
+    let part = teller.ids().part(Time::now());
+    teller.tell(Draft::agent(TextAppended { part, text: text.to_owned() })).await.unwrap();
+}
+
+async fn tool(teller: &Teller, call: &str) {
+    let changed = ToolChanged {
+        call: call.into(),
+        name: Some("bash".into()),
+        kind: None,
+        title: None,
+        status: Some(ToolStatus::Running),
+        input: None,
+        output: None,
+        content: None,
+        locations: None,
+        error: None,
+        meta: None,
+    };
+    teller.tell(Draft::agent(changed)).await.unwrap();
+}
+
+struct World {
+    desk: Desk,
+    journal: Arc<Sqlite>,
+    waits: Arc<Notify>,
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        World::on(tempfile::tempdir().unwrap(), None)
+    }
+
+    fn on(folder: tempfile::TempDir, max_bytes: Option<u64>) -> Self {
+        let options = SqliteOptions { max_bytes, ..SqliteOptions::new(folder.path()) };
+        let journal = Sqlite::open(&options).unwrap();
+        let waits = Arc::new(Notify::new());
+        let agents: Agents = Arc::from([Arc::new(Puppet { waits: waits.clone() }) as Arc<dyn Agent>]);
+        let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())));
+        World { desk, journal, waits, folder }
+    }
+
+    async fn session(&self) -> SessionId {
+        self.desk.create(NewSession { workspace: "/w".into(), ..NewSession::default() }).await.unwrap().head.id
+    }
+
+    async fn facts(&self, session: &SessionId) -> Vec<Arc<Fact>> {
+        let page = self.journal.read(&Scope::Session(session.clone()), 0, 10_000).await.unwrap();
+        page.into_iter().map(|entry| entry.fact).collect()
+    }
+
+    /// Waits until `n` turns have ended, and gives how.
+    async fn ended(&self, session: &SessionId, n: usize) -> Vec<Stop> {
+        let mut head = self.journal.watch(&Scope::Session(session.clone()));
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let seen = *head.borrow_and_update();
+            let facts = self.facts(session).await;
+            let stops: Vec<Stop> = facts
+                .iter()
+                .filter_map(|fact| match &fact.event {
+                    Event::TurnEnded(ended) => Some(ended.stop),
+                    _ => None,
+                })
+                .collect();
+            if stops.len() >= n {
+                return stops;
+            }
+            assert!(Instant::now() < deadline, "{n} turns should have ended by now: {facts:#?}");
+            let _ = tokio::time::timeout(Duration::from_millis(200), head.wait_for(|head| *head > seen)).await;
+        }
+    }
+}
+
+fn prompt(text: &str) -> PromptRequest {
+    PromptRequest { content: vec![Block::text(text)], ..PromptRequest::default() }
+}
+
+fn texts(facts: &[Arc<Fact>]) -> Vec<String> {
+    let text = |fact: &Arc<Fact>| match &fact.event {
+        Event::TextAppended(e) => Some(e.text.clone()),
+        _ => None,
+    };
+    facts.iter().filter_map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_are_queued_and_run_in_order() {
+    let world = World::new();
+    let session = world.session().await;
+    let aheads = [
+        world.desk.prompt(&session, prompt("hang")).await.unwrap().ahead,
+        world.desk.prompt(&session, prompt("two")).await.unwrap().ahead,
+        world.desk.prompt(&session, prompt("three")).await.unwrap().ahead,
+    ];
+    assert!(aheads.is_sorted() && aheads[2] > 0, "{aheads:?}");
+    world.waits.notified().await;
+    assert!(world.desk.cancel(&session, false).await.unwrap());
+    assert_eq!(world.ended(&session, 3).await, [Stop::Cancelled, Stop::EndTurn, Stop::EndTurn]);
+    let facts = world.facts(&session).await;
+    assert_eq!(texts(&facts), ["two", "three"]);
+    assert!(facts.iter().zip(1..).all(|(fact, seq)| fact.seq == seq), "gapless");
+    assert!(facts.is_sorted_by_key(|fact| fact.time));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_key_twice_is_one_turn_also_after_a_restart() {
+    let world = World::new();
+    let session = world.session().await;
+    let keyed = PromptRequest { key: Some("k1".into()), ..prompt("once") };
+    let first = world.desk.prompt(&session, keyed.clone()).await.unwrap();
+    let again = world.desk.prompt(&session, keyed.clone()).await.unwrap();
+    assert_eq!((again.turn.clone(), again.repeated), (first.turn.clone(), true));
+    world.ended(&session, 1).await;
+    world.desk.shut_down().await;
+    let World { desk, journal, folder, .. } = world;
+    drop(desk);
+    journal.close();
+    drop(journal);
+    let world = World::on(folder, None);
+    let later = world.desk.prompt(&session, keyed).await.unwrap();
+    assert_eq!((later.turn, later.repeated), (first.turn, true));
+    assert_eq!(texts(&world.facts(&session).await), ["once"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_ends_within_a_second_even_if_the_mind_does_not_listen() {
+    for words in ["hang", "ignore cancel"] {
+        let world = World::new();
+        let session = world.session().await;
+        world.desk.prompt(&session, prompt(words)).await.unwrap();
+        world.waits.notified().await;
+        let cancelled = Instant::now();
+        assert!(world.desk.cancel(&session, false).await.unwrap());
+        assert_eq!(world.ended(&session, 1).await, [Stop::Cancelled]);
+        assert!(cancelled.elapsed() < Duration::from_secs(1), "{words}: {:?}", cancelled.elapsed());
+        let facts = world.facts(&session).await;
+        let closed = facts.iter().find_map(|fact| match &fact.event {
+            Event::ToolChanged(e) if e.status == Some(ToolStatus::Cancelled) => Some(fact.cause),
+            _ => None,
+        });
+        assert_eq!(closed, Some(Cause::Tolka), "the open tool is closed, and marked as closed by us");
+        world.desk.prompt(&session, prompt("next")).await.unwrap();
+        assert_eq!(world.ended(&session, 2).await[1], Stop::EndTurn);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_answer_wins_and_the_second_learns_of_it() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("permission")).await.unwrap();
+    let mut head = world.journal.watch(&Scope::Session(session.clone()));
+    let request = loop {
+        let tip = world.desk.tip(&session).await.unwrap();
+        if let Some(ask) = tip.asks().next() {
+            break ask.request().clone();
+        }
+        head.wait_for(|head| *head > tip.seq).await.unwrap();
+    };
+    let answer = |id: &str| Answer::Option { id: id.into(), reason: None };
+    let wrong = world.desk.answer(&session, request.clone(), answer("maybe"), "a".into()).await;
+    assert!(matches!(wrong, Err(SessionError::NoSuchOption { .. })), "{wrong:?}");
+    let (one, two) = tokio::join!(
+        world.desk.answer(&session, request.clone(), answer("yes"), "a".into()),
+        world.desk.answer(&session, request.clone(), answer("yes"), "b".into()),
+    );
+    assert_ne!(one.is_ok(), two.is_ok());
+    let late = one.err().or(two.err()).unwrap();
+    assert!(matches!(late, SessionError::AlreadyAnswered(_)), "{late}");
+    let unknown = world.desk.answer(&session, "per_none".into(), answer("yes"), "a".into()).await;
+    assert!(matches!(unknown, Err(SessionError::NotAsked(_))), "{unknown:?}");
+    world.ended(&session, 1).await;
+    assert_eq!(texts(&world.facts(&session).await), ["chosen: Some(\"yes\")"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_crash_the_open_turn_is_interrupted_and_the_queue_goes_on() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("ignore cancel")).await.unwrap();
+    world.desk.prompt(&session, prompt("waiting")).await.unwrap();
+    world.waits.notified().await;
+    // A crash: the journal goes, and nobody gets to say a last word.
+    let World { desk, journal, folder, .. } = world;
+    journal.close();
+    std::mem::forget(desk);
+    drop(journal);
+
+    let world = World::on(folder, None);
+    assert_eq!(world.desk.recover().await.unwrap(), 1);
+    assert_eq!(world.ended(&session, 2).await, [Stop::Interrupted, Stop::EndTurn]);
+    let facts = world.facts(&session).await;
+    assert_eq!(texts(&facts), ["waiting"], "what had begun is not run again; what had not is run");
+    let ended = facts.iter().find(|fact| matches!(&fact.event, Event::TurnEnded(_))).unwrap();
+    assert_eq!(ended.cause, Cause::Tolka);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mind_that_panics_fails_its_turn_and_no_other() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("panic")).await.unwrap();
+    world.desk.prompt(&session, prompt("fine")).await.unwrap();
+    assert_eq!(world.ended(&session, 2).await, [Stop::Failed, Stop::EndTurn]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_text_is_cut_into_facts_and_nothing_of_it_is_lost() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("long")).await.unwrap();
+    world.ended(&session, 1).await;
+    let pieces = texts(&world.facts(&session).await);
+    assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.len() <= tolka_facts::INLINE_LIMIT));
+    assert_eq!(pieces.concat(), "ä".repeat(100_000));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_refuses_prompts_clearly_and_loses_nothing_that_was_acknowledged() {
+    let world = World::on(tempfile::tempdir().unwrap(), Some(400_000));
+    let session = world.session().await;
+    let mut accepted = 0;
+    let refused = loop {
+        match world.desk.prompt(&session, prompt(&"x".repeat(20_000))).await {
+            Ok(_) => accepted += 1,
+            Err(error) => break error,
+        }
+        assert!(accepted < 100, "the quota does not hold");
+    };
+    assert!(refused.to_string().contains("full"), "{refused}");
+    let queued = world.facts(&session).await.iter().filter(|f| matches!(f.event, Event::PromptQueued(_))).count();
+    assert_eq!(queued, accepted);
+    drop(world.folder);
+}
