@@ -65,7 +65,7 @@ impl Stream {
     pub(crate) fn next_told(&mut self) -> Option<Vec<u8>> {
         loop {
             let event = self.next()?;
-            if id(&event).is_some() {
+            if id(&event).is_some() && field(&event, "data").is_some() {
                 return Some(event);
             }
         }
@@ -93,7 +93,7 @@ fn field<'a>(event: &'a [u8], name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// Events about the connection (greetings, heartbeats, comments) have none.
+/// Events about the connection have none (heartbeats, comments) or no data (a greeting that says where it starts).
 pub(crate) fn id(event: &[u8]) -> Option<&str> {
     field(event, "id")
 }

@@ -3,6 +3,8 @@
 //!
 //! In the suite this runs for a moment; `make fuzz` gives it FUZZ_SECONDS.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::time::{Duration, Instant};
 
 use tolka_dialect::{Dialect, Frames};

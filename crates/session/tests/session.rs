@@ -1,5 +1,7 @@
 //! The desk with a real journal and minds that do as they are told.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -256,9 +258,8 @@ async fn after_a_crash_the_open_turn_is_interrupted_and_the_queue_goes_on() {
     world.desk.prompt(&session, prompt("waiting")).await.unwrap();
     world.waits.notified().await;
     // A crash: the journal goes, and nobody gets to say a last word.
-    let World { desk, journal, folder, .. } = world;
+    let World { desk: _still_held, journal, folder, .. } = world;
     journal.close();
-    std::mem::forget(desk);
     drop(journal);
 
     let world = World::on(folder, None);

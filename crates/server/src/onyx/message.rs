@@ -133,17 +133,17 @@ fn wrong(message: &str) -> Fault {
 mod tests {
     use super::*;
 
-    fn read(body: Value) -> Option<Message> {
-        Message::read(&body).ok()
+    fn read(body: &Value) -> Option<Message> {
+        Message::read(body).ok()
     }
 
     #[test]
     fn both_generations_are_read() {
-        let plain = read(json!({ "content": "hi" })).unwrap();
+        let plain = read(&json!({ "content": "hi" })).unwrap();
         assert!(plain.is_plain && plain.key.is_none());
         let today =
             json!({ "content": "hi", "client_request_id": "k", "attachments": [], "provider": null, "model": "m" });
-        let today = read(today).unwrap();
+        let today = read(&today).unwrap();
         assert!(!today.is_plain);
         let head = Head { model: Some(Model { provider: "p".into(), id: "old".into() }), ..Head::default() };
         let request = today.into_request(&head);
@@ -173,7 +173,7 @@ mod tests {
             attached("other/x"),
             attached("attachments/a\\b"),
         ] {
-            assert_eq!(read(body.clone()), None, "{body}");
+            assert_eq!(read(&body), None, "{body}");
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
             "attachments": [{ "name": "a b.png", "path": "attachments/a b.png", "mime_type": "image/png" }],
         });
         let head = Head { workspace: "/ws/".into(), ..Head::default() };
-        let request = read(body).unwrap().into_request(&head);
+        let request = read(&body).unwrap().into_request(&head);
         let Some(Block::Link { uri, name, mime, .. }) = request.content.get(1) else { panic!("no link") };
         assert_eq!((uri.as_str(), name.as_str()), ("file:///ws/attachments/a%20b.png", "a b.png"));
         assert_eq!(mime.as_deref(), Some("image/png"));

@@ -10,7 +10,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use serde_json::json;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tolka_dialect::Dialect;
 use tolka_dialect::onyx::Profile;
 use tolka_facts::{Event, Fact, SessionId, TurnId};
@@ -24,6 +24,8 @@ use crate::stream::{Channel, Cursor, Dress, Follow, Reader, Until, Voice, Whose}
 const PAGE: usize = 256;
 /// What a turn's reader sends as well, so that the wait looks like the turn.
 const SILENCE: Duration = Duration::from_secs(10);
+/// How long a server that goes down waits for what it still has to tell.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 const KEEPALIVE: &[u8] = b": keepalive\n\n";
 
 pub(super) fn channel(session: &SessionId, profile: Profile) -> Channel {
@@ -102,7 +104,7 @@ impl Telling {
         };
         telling.state = match (rest, started) {
             (Some(rest), _) => State::Rest(rest),
-            (None, Some(start)) => telling.from_start(start),
+            (None, Some(start)) => telling.started(start),
             (None, None) => {
                 let scope = Scope::Session(telling.session.clone());
                 State::Waiting(Follow::new(journal.clone(), scope, queued))
@@ -111,8 +113,8 @@ impl Telling {
         Ok(telling)
     }
 
-    fn from_start(&self, started: u64) -> State {
-        let cursor = self.cursor.max(Cursor::whole(started - 1));
+    fn started(&self, at: u64) -> State {
+        let cursor = self.cursor.max(Cursor::whole(at - 1));
         let until = Until::TurnEnds(self.turn.clone());
         State::Telling(Box::new(Reader::new(&self.app.tongues, self.channel.clone(), cursor, until)))
     }
@@ -145,6 +147,20 @@ impl Telling {
         }
     }
 
+    /// When the server goes down, the turn has ended before: what is left comes at once, or the stream ends and
+    /// can be taken up later. What was begun is never dropped and then gone on with: that would leave a gap.
+    async fn next_or_last(&mut self, seat: &Seat) -> Option<Result<Bytes, JournalError>> {
+        let mut stopping = seat.0.stopping.clone();
+        let next = self.next();
+        tokio::pin!(next);
+        tokio::select! {
+            biased;
+            next = &mut next => return next,
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
+        timeout(LAST_WORDS, next).await.ok().flatten()
+    }
+
     fn look_for_start(&mut self, page: &[Entry]) {
         if page.is_empty() {
             // Purged while it waited.
@@ -153,7 +169,7 @@ impl Telling {
         for entry in page {
             match &entry.fact.event {
                 Event::TurnStarted(e) if e.turn == self.turn => {
-                    self.state = self.from_start(entry.place);
+                    self.state = self.started(entry.place);
                     return;
                 }
                 Event::PromptDropped(e) if e.turn == self.turn => return self.give_up(&entry.fact),
@@ -178,19 +194,13 @@ impl Telling {
 
     pub(super) fn respond(self, seat: Seat) -> Response {
         let names = [("tolka-session", self.session.to_string()), ("tolka-turn", self.turn.to_string())];
-        let stopping = seat.0.stopping.clone();
-        let told = futures_util::stream::unfold((self, seat, stopping), |(mut telling, seat, mut stopping)| async {
-            let next = tokio::select! {
-                biased;
-                next = telling.next() => next?,
-                // A clean end: the turn is told as interrupted to whoever asks for the rest.
-                _ = stopping.wait_for(|stopping| *stopping) => return None,
-            };
+        let told = futures_util::stream::unfold((self, seat), |(mut telling, seat)| async {
+            let next = telling.next_or_last(&seat).await?;
             let next = next.inspect(|bytes| seat.0.metrics.told(bytes.len())).map_err(|error| {
                 tracing::error!(%error, "a stream broke off");
                 std::io::Error::other("the journal cannot be read")
             });
-            Some((next, (telling, seat, stopping)))
+            Some((next, (telling, seat)))
         });
         let mut response = event_stream(Body::from_stream(told));
         for (name, value) in names {

@@ -35,7 +35,7 @@ function age(time) {
 
 // ---- Markdown: what agents write most ----
 
-const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()[\]"'`]+)/gs;
+const INLINE = /(`+)(.+?)\1|\*\*(.+?)\*\*|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)|(https?:\/\/[^\s<>()[\]"'`]*[^\s<>()[\]"'`.,;:!?])/gs;
 const KINDS = [["fence", /^\s{0,3}(```|~~~)/], ["heading", /^#{1,6} /], ["row", /^\|/], ["list", /^\s*([-*+]|\d+[.)]) /]];
 const kindOf = (line) => KINDS.find(([, pattern]) => pattern.test(line))?.[0] ?? "paragraph";
 
@@ -68,10 +68,8 @@ function blocksOf(text) {
 }
 
 function blockNode({ kind, lines }) {
-  if (kind === "fence") {
-    const isClosed = lines.length > 1 && kindOf(lines.at(-1)) === "fence";
-    return node("pre", { tabindex: 0 }, node("code", {}, lines.slice(1, isClosed ? -1 : undefined).join("\n")));
-  }
+  const code = () => lines.filter((line) => kindOf(line) !== "fence").join("\n");
+  if (kind === "fence") return node("pre", { tabindex: 0 }, node("code", {}, code()));
   if (kind === "heading") return node("h3", {}, inline(lines[0].replace(/^#+ /, "")));
   if (kind === "list") return listNode(lines);
   if (kind === "row" && lines.length > 1) return tableNode(lines);
@@ -123,9 +121,8 @@ function difference(before, after) {
 }
 
 function diffNode(lines) {
-  const kinds = { "+": "added", "−": "removed" };
   return node("div", { class: "diff", tabindex: 0, role: "group", "aria-label": "Changes" }, lines.map(({ sign, text, line }) =>
-    node("div", { class: kinds[sign] }, node("i", {}, String(line)), node("b", {}, sign), text)));
+    node("div", { class: { "+": "added", "−": "removed" }[sign] }, node("i", {}, String(line)), node("b", {}, sign), text)));
 }
 
 // ---- Parts of a turn ----
@@ -136,8 +133,7 @@ const blobOf = (value) => value?.$blob ?? (value?.hash ? value : null);
 
 function wholeLink(value) {
   const blob = blobOf(value);
-  const properties = blob && { class: "plain", href: `/v1/blobs/${blob.hash}`, download: `${blob.hash.slice(0, 12)}.txt` };
-  return blob && node("p", {}, node("a", properties, `Download all ${bytes(blob.size)}`));
+  return blob && node("p", {}, node("a", { class: "plain", href: `/v1/blobs/${blob.hash}`, download: "" }, `Download all ${bytes(blob.size)}`));
 }
 
 class Prose {
@@ -155,18 +151,17 @@ class Prose {
 }
 
 const VERBS = {
-  read: ["Read", "Reading", "Read"], edit: ["Edit", "Editing", "Edited"], delete: ["Delete", "Deleting", "Deleted"],
-  move: ["Move", "Moving", "Moved"], search: ["Search", "Searching", "Searched"], execute: ["Run", "Running", "Ran"],
-  think: ["Think", "Thinking", "Thought"], fetch: ["Fetch", "Fetching", "Fetched"], write: ["Write", "Writing", "Wrote"],
+  read: ["Read", "Reading", "Read"], edit: ["Edit", "Editing", "Edited"], write: ["Write", "Writing", "Wrote"],
+  delete: ["Delete", "Deleting", "Deleted"], move: ["Move", "Moving", "Moved"], search: ["Search", "Searching", "Searched"],
+  execute: ["Run", "Running", "Ran"], fetch: ["Fetch", "Fetching", "Fetched"], think: ["Think", "Thinking", "Thought"],
 };
 const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
 const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
 
 class ToolCard {
   constructor(tool, workspace) {
-    this.workspace = workspace;
+    Object.assign(this, { workspace, diffs: [], summary: node("summary"), body: node("div", { class: "body" }) });
     this.tool = { status: "pending", kind: "other", title: "", live_input: "", live_output: "", ...tool };
-    [this.summary, this.body] = [node("summary"), node("div", { class: "body" })];
     this.root = node("details", { class: "card tool", toggle: () => this.drawBody() }, this.summary, this.body);
   }
 
@@ -189,7 +184,7 @@ class ToolCard {
     const { kind, name, status, title, content } = this.tool;
     const isNew = kind === "edit" && content?.some((piece) => piece.type === "diff" && !piece.old);
     const forms = VERBS[isNew ? "write" : kind];
-    return forms ? forms[isOver(this.tool) ? 2 : Number(status === "running")] : name ?? (title || "Tool");
+    return forms ? forms[{ running: 1, completed: 2, failed: 2 }[status] ?? 0] : name ?? (title || "Tool");
   }
 
   get target() {
@@ -227,25 +222,25 @@ class ToolCard {
       ...this.diffs.flatMap((diff) => [diffNode(diff.lines), wholeLink(diff.new)]), ...this.outputNodes(),
       error && node("p", { class: "failure" }, textOf(error)),
     ].filter(Boolean));
-    const pre = this.body.querySelector(".output");
-    if (pre) pre.scrollTop = pre.scrollHeight;
+    this.body.querySelector(".output")?.scrollTo(0, Number.MAX_SAFE_INTEGER);
   }
 
   outputNodes() {
     const { content = [], output, live_output } = this.tool;
     const blocks = content.filter((piece) => piece.type === "content").map((piece) => piece.block);
     const said = blocks.map((block) => textOf(block.text) || block.uri || `[${block.type}]`).join("\n");
-    const raw = typeof output === "string" || !output || blobOf(output) ? output : output.output ?? JSON.stringify(output, null, 2);
-    const text = this.diffs.length ? "" : String((said || live_output || raw) ?? "");
-    return [text && node("pre", { class: "output", tabindex: 0 }, text.replace(COLOURS, "")), ...blocks.map(({ text }) => wholeLink(text)), wholeLink(output)];
+    const told = output?.output ?? output;
+    const raw = typeof told === "string" ? told : told && !blobOf(told) ? JSON.stringify(told, null, 2) : "";
+    const text = this.diffs.length ? "" : (said || live_output || raw).replace(COLOURS, "");
+    return [text && node("pre", { class: "output", tabindex: 0 }, text), ...[...blocks.map((block) => block.text), output].map(wholeLink)];
   }
 }
 
 class Turn {
   constructor(id, content) {
     Object.assign(this, { id, content, last: null });
-    const prompt = content.map((block) => (block.type === "text" ? textOf(block.text) : node("small", {}, `[${block.type}] ${block.name ?? block.uri ?? ""}`)));
-    this.root = node("section", { class: "turn" }, prompt.length > 0 && node("div", { class: "user" }, prompt));
+    const shown = ({ type, text, name, uri }) => (type === "text" ? textOf(text) : node("small", {}, `[${type}] ${name ?? uri ?? ""}`));
+    this.root = node("section", { class: "turn" }, content.length > 0 && node("div", { class: "user" }, content.map(shown)));
   }
 
   place(part) {
@@ -256,20 +251,20 @@ class Turn {
   }
 
   prose(voice, part) {
-    const isSame = this.last?.part === part && this.last.voice === voice;
-    return isSame ? this.last : this.place(new Prose(voice, part));
+    return this.last?.part === part && this.last.voice === voice ? this.last : this.place(new Prose(voice, part));
   }
 }
 
 const line = (text) => ({ root: node("p", { class: "line" }, node("span", {}, text)) });
 const button = (label, click, kind) => node("button", { class: `button ${kind || ""}`, type: "button", click }, label);
-const bannerNode = (severity, ...rest) => node("div", { class: `banner ${severity}` }, rest);
-const banner = (severity, title, text, action) => ({ root: bannerNode(severity, node("b", {}, title), text && node("p", {}, text), action) });
+const banner = (severity, title, text, action) =>
+  ({ root: node("div", { class: `banner ${severity}` }, node("b", {}, title), text && node("p", {}, text), action) });
 
 // ---- What waits for a person ----
 
 const PERMISSIONS = { bash: "Run this command?", edit: "Change this file?", write: "Write this file?", webfetch: "Fetch this page?" };
-const askNode = (title, ...rest) => node("div", { class: "ask", role: "group", "aria-label": title }, node("h2", {}, node("i", { class: "dot asks" }), title), rest);
+const askNode = (title, ...rest) =>
+  node("div", { class: "ask", role: "group", "aria-label": title }, node("h2", {}, node("i", { class: "dot asks" }), title), ...rest);
 
 function permissionCard(ask, answer) {
   const always = ask.options.find((option) => option.kind === "allow_always");
@@ -300,7 +295,7 @@ const ENDS = {
 /** How each fact changes what is shown. What is not here changes nothing on this page. */
 const TELL = {
   session_changed: (talk, e) => Object.assign(talk.head, e),
-  session_deleted: (talk) => talk.close("This session was deleted."),
+  session_deleted: (talk) => talk.source.close(showLink("This session was deleted.")),
   prompt_queued: (talk, e) => talk.queued.set(e.turn, e),
   prompt_dropped: (talk, e) => talk.queued.delete(e.turn),
   turn_started: (talk, e) => (talk.turn = talk.openTurn(e.turn, talk.queued.get(e.turn)?.content ?? [])),
@@ -372,7 +367,7 @@ class Talk {
   reload() {
     this.source?.close();
     this.load().catch((error) => {
-      if (error.status) return this.close(error.message);
+      if (error.status) return showLink(error.message);
       showLink("The server cannot be reached. Trying again…");
       setTimeout(() => this.reload(), 1000);
     });
@@ -450,11 +445,6 @@ class Talk {
     turn.place(banner("error", message, text, retryable && turn.content.length > 0 && button("Send the prompt again", again)));
   }
 
-  close(why) {
-    this.source?.close();
-    showLink(why);
-  }
-
   /** Any number of facts between two frames of the screen is one drawing. */
   schedule() {
     this.drawing ??= requestAnimationFrame(() => {
@@ -462,16 +452,17 @@ class Talk {
       this.dirty.forEach((part) => part.draw());
       this.dirty.clear();
       drawFrame(this);
-      if (isFollowing) $("scroll").scrollTop = $("scroll").scrollHeight;
+      keepUp();
     });
   }
 }
 
 // ---- Around the conversation ----
 
-const id = /^\/s\/([^/]+)$/.exec(location.pathname)?.[1];
-const talk = id ? new Talk(decodeURIComponent(id)) : null;
+const named = /^\/s\/([^/]+)$/.exec(location.pathname)?.[1];
+const talk = named ? new Talk(decodeURIComponent(named)) : null;
 let isFollowing = true;
+const keepUp = () => isFollowing && ($("scroll").scrollTop = $("scroll").scrollHeight);
 
 const say = (sentence) => ($("said").textContent = sentence);
 const attempt = (calling) => calling.catch((error) => showProblem(error.message));
@@ -513,17 +504,15 @@ function drawFrame({ head, plan, usage, queued, artifacts, asks, turn }) {
 
 function queuedNode({ turn, content }) {
   const drop = () => attempt(call("DELETE", `${talk.path}/queue/${encodeURIComponent(turn)}`));
-  const text = content.map((block) => textOf(block.text)).join(" ");
-  return node("li", {}, node("span", {}, `Next: ${text}`), node("button", { class: "plain", type: "button", click: drop }, "Drop"));
+  return node("li", {}, node("span", {}, "Next: ", content.map((block) => textOf(block.text)).join(" ")), node("button", { class: "plain", type: "button", click: drop }, "Drop"));
 }
 
 function planNodes(plan) {
-  const done = plan.filter((entry) => entry.status === "completed").length;
-  const now = plan.find((entry) => entry.status === "in_progress") ?? plan.find((entry) => entry.status === "pending");
+  const [now, next, done] = ["in_progress", "pending", "completed"].map((status) => plan.filter((entry) => entry.status === status));
   const mark = (status) => node("i", { class: `status ${status}`, role: "img", "aria-label": status.replace("_", " ") });
   return [
     node("summary", {}, node("span", { class: "segments" }, plan.slice(0, 12).map(({ status }) => node("i", { class: status }))),
-      node("b", {}, now?.content ?? "All done"), node("em", {}, `${done} of ${plan.length}`)),
+      node("b", {}, [...now, ...next][0]?.content ?? "All done"), node("em", {}, `${done.length} of ${plan.length}`)),
     node("ol", {}, plan.map(({ status, content }) => node("li", { class: status }, mark(status), content))),
   ];
 }
@@ -559,7 +548,6 @@ function rowNode({ id, title, workspace, state, old }) {
 /** One name per prompt, kept while sending fails: sent twice, it is still one turn. */
 let key = null;
 const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
-const fitPrompt = () => ($("prompt").rows = Math.min(10, $("prompt").value.split("\n").length));
 
 async function send() {
   const text = $("prompt").value;
@@ -571,7 +559,6 @@ async function send() {
     const { id } = talk ?? (await call("POST", "/sessions", { title, agent: $("agent").value || null, workspace: $("folder").value || null }));
     await call("POST", `/sessions/${encodeURIComponent(id)}/prompt`, { text, key: (key ??= newKey()) });
     [key, $("prompt").value, isFollowing] = [null, "", true];
-    fitPrompt();
     if (!talk) location.assign(`/s/${encodeURIComponent(id)}`);
   } catch (error) {
     showProblem(`Not sent. ${error.message}`);
@@ -594,10 +581,11 @@ $("scroll").addEventListener("scroll", () => {
   lastTop = scrollTop;
   $("jump").hidden = isFollowing;
 });
-$("jump").addEventListener("click", () => ($("scroll").scrollTop = $("scroll").scrollHeight));
+new ResizeObserver(keepUp).observe($("scroll"));
+$("jump").addEventListener("click", () => keepUp((isFollowing = true)));
 $("stop").addEventListener("click", () => attempt(call("POST", `${talk.path}/cancel`, {}), ($("stop").disabled = true)));
 $("composer").addEventListener("submit", (event) => (event.preventDefault(), send()));
-$("prompt").addEventListener("input", () => ((key = null), fitPrompt()));
+$("prompt").addEventListener("input", () => (key = null));
 $("prompt").addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
   event.preventDefault();

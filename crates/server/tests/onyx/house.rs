@@ -43,10 +43,15 @@ impl House {
     }
 
     pub(crate) async fn with(script: String, pace: Pace) -> Self {
-        House::at(tempfile::tempdir().unwrap(), script, pace).await
+        House::at(tempfile::tempdir().unwrap(), script, pace, 100).await
     }
 
-    async fn at(folder: TempDir, script: String, pace: Pace) -> Self {
+    /// One that lets only so many streams be open at once.
+    pub(crate) async fn for_readers(max_readers: usize, name: &str, pace: Pace) -> Self {
+        House::at(tempfile::tempdir().unwrap(), recording(name), pace, max_readers).await
+    }
+
+    async fn at(folder: TempDir, script: String, pace: Pace, max_readers: usize) -> Self {
         let journal = Sqlite::open(&SqliteOptions::new(folder.path().join("data"))).unwrap();
         let replay: Arc<dyn Agent> = Arc::new(Replay::new("replay", Recording::parse(&script).unwrap(), pace));
         let desk = Desk::new(journal.clone(), Arc::from([replay]), Arc::new(Ids::seeded(7)));
@@ -58,7 +63,7 @@ impl House {
             token: None,
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
-            max_readers: 100,
+            max_readers,
         };
         let server = Server::bind(config, desk).await.unwrap();
         let address = server.address();
@@ -74,7 +79,7 @@ impl House {
         drop(self.stop.take());
         self.running.take().unwrap().await.unwrap();
         self.journal.close();
-        House::at(self.folder, self.script.0, self.script.1).await
+        House::at(self.folder, self.script.0, self.script.1, 100).await
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {
@@ -208,7 +213,9 @@ impl Stream {
     }
 
     pub(crate) async fn whole(mut self) -> Reply {
-        while self.more().await {}
+        // Keep-alives would keep a stream that never ends going for ever.
+        let all = tokio::time::timeout(3 * PATIENCE, async { while self.more().await {} }).await;
+        assert!(all.is_ok(), "no end after {:?}", String::from_utf8_lossy(&self.bytes));
         Reply { status: self.status, headers: self.headers, bytes: self.bytes }
     }
 }

@@ -1,5 +1,7 @@
 //! Prompts that come while a turn runs.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tolka_agent::Pace;
 
@@ -62,6 +64,36 @@ async fn a_session_that_is_deleted_ends_the_streams_of_those_who_wait() {
     for told in [first, second] {
         assert_eq!(told.packets().last().unwrap()["stopReason"], "cancelled");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_goes_away_while_it_waits_leaves_nothing_behind() {
+    let house = House::playing("opencode-perm", Pace::AtOnce).await;
+    let session = house.session().await;
+    let mut first = house.prompt(&session, "First").await;
+    first.packet_of("approval_requested").await;
+    let second = house.prompt(&session, "Second").await;
+    let is_open =
+        async |readers: u32| house.get("/metrics").await.text().contains(&format!("\ntolka_readers {readers}\n"));
+    assert!(is_open(2).await);
+    drop(second);
+    let left = async { while !is_open(1).await {} };
+    tokio::time::timeout(Duration::from_secs(10), left).await.expect("its stream is dropped with it");
+    // The prompt was taken, and keeps its place.
+    let queue = house.get(&format!("/v1/sessions/{session}/queue")).await.json();
+    assert_eq!(queue["waiting"].as_array().map(Vec::len), Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_whose_stream_has_no_room_is_not_taken() {
+    let house = House::for_readers(1, "opencode-perm", Pace::AtOnce).await;
+    let session = house.session().await;
+    let mut first = house.prompt(&session, "First").await;
+    first.packet_of("approval_requested").await;
+    let refused = house.post(&format!("/sessions/{session}/send-message"), json!({ "content": "Second" })).await;
+    assert_eq!(refused.status, 429);
+    let queue = house.get(&format!("/v1/sessions/{session}/queue")).await.json();
+    assert_eq!(queue["waiting"], json!([]));
 }
 
 /// Waits for what a proxy would wait for: ten seconds of silence.

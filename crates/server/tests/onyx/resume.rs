@@ -58,36 +58,25 @@ async fn a_stream_of_today_goes_on_after_any_of_its_frames() {
 async fn a_stream_is_taken_up_while_its_turn_runs() {
     let house = House::playing("opencode-rich", Pace::Times(10.0)).await;
     let session = house.session().await;
-    let mut first = house.prompt(&session, "Do it").await;
-    let path = first.header("content-location").unwrap().to_owned();
+    let mut stream = house.prompt(&session, "Do it").await;
+    let path = stream.header("content-location").unwrap().to_owned();
     let watcher = house.open("GET", &path, &[], None).await;
-    let mut told = String::new();
-    let mut position;
-    // Reads some, goes away, comes back: until the turn is over.
-    let mut stream = {
-        first.packet().await.unwrap();
-        first
-    };
-    let mut cuts = 0;
+    let (mut told, mut cuts) = (Vec::new(), 0);
+    // Reads some, goes away and comes back, until the turn is over.
     loop {
-        let had = frames(
-            &String::from_utf8_lossy(&stream.bytes)
-                .rsplit_once("\n\n")
-                .map_or(String::new(), |(whole, _)| format!("{whole}\n\n")),
-        );
-        let is_over = had.last().is_some_and(|frame| frame.text.contains("\"type\":\"prompt_response\""));
-        told += &text_of(&had);
-        position = had.last().unwrap().id.clone();
-        if is_over {
+        let last = stream.packet().await.unwrap();
+        let whole = String::from_utf8_lossy(&stream.bytes).rfind("\n\n").unwrap() + 2;
+        told.extend(frames(std::str::from_utf8(&stream.bytes[..whole]).unwrap()));
+        let end = told.last().unwrap();
+        if last["type"] == "prompt_response" || end.text.contains("\"type\":\"prompt_response\"") {
             break;
         }
         cuts += 1;
-        stream = house.open("GET", &path, &[("Last-Event-ID", &position)], None).await;
-        stream.packet().await.unwrap();
+        stream = house.open("GET", &path, &[("Last-Event-ID", &end.id)], None).await;
     }
     assert!(cuts > 2, "the turn was to be cut while it ran");
-    assert_eq!(events(&house, &path, None).await, told);
-    assert_eq!(watcher.whole().await.text(), told);
+    assert_eq!(watcher.whole().await.text(), text_of(&told));
+    assert_eq!(events(&house, &path, None).await, text_of(&told));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,10 +88,11 @@ async fn a_turn_that_the_server_left_is_told_as_interrupted() {
     stream.packet().await.unwrap();
     let (house, had) = tokio::join!(house.restart(), stream.whole());
     let had = had.frames();
-    let rest = frames(&events(&house, &path, Some(&had.last().unwrap().id)).await);
-    let end = rest.last().unwrap();
+    let rest = events(&house, &path, Some(&had.last().unwrap().id)).await;
+    let whole = frames(&events(&house, &path, None).await);
+    assert_eq!(text_of(&had) + &rest, text_of(&whole));
+    let end = whole.last().unwrap();
     assert!(end.text.contains("\"type\":\"error\"") && end.text.contains("The server stopped"), "{}", end.text);
-    assert_eq!(events(&house, &path, None).await, text_of(&had) + &text_of(&rest));
 }
 
 #[tokio::test(flavor = "multi_thread")]

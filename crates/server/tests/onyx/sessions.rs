@@ -70,6 +70,26 @@ async fn what_tolka_has_not_is_the_empty_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn artifacts_are_listed_as_they_were_told() {
+    // The built-in demo makes one, after it was allowed to commit.
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/src/demo.jsonl");
+    let house = House::with(std::fs::read_to_string(script).unwrap(), Pace::AtOnce).await;
+    let id = house.session().await;
+    let mut stream = house.prompt(&id, "Make a page").await;
+    let approval = stream.packet_of("approval_requested").await["approval_id"].clone();
+    let path = format!("/api/build/approvals/{}/decision", approval.as_str().unwrap());
+    assert_eq!(house.post(&path, json!({ "decision": "APPROVED" })).await.status, 200);
+    let told = stream.packet_of("artifact_created").await;
+    stream.packet_of("prompt_response").await;
+    let listed = house.get(&format!("/api/build/sessions/{id}/artifacts")).await.json();
+    let [artifact] = listed.as_array().unwrap().as_slice() else { panic!("one artifact: {listed}") };
+    for field in ["id", "type", "name", "path", "preview_url"] {
+        assert_eq!(artifact[field], told["artifact"][field], "{field}");
+    }
+    assert_eq!((&artifact["session_id"], &artifact["created_at"]), (&json!(id), &told["timestamp"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_body_that_is_no_session_makes_none() {
     let house = House::playing("codex", Pace::AtOnce).await;
     for body in [r#"{"name":7}"#, r#"{"headless":"no"}"#, r#"{"llm_model_name":[]}"#, "[]", "{"] {

@@ -54,7 +54,9 @@ async fn todays_client_gets_one_turn_for_one_key() {
     let session = house.session().await;
     let path = format!("/api/build/sessions/{session}/send-message");
     let body = json!({ "content": "Do it", "client_request_id": "key-1", "attachments": [] });
-    let first = house.post(&path, body.clone()).await.json();
+    let (first, at_once) = tokio::join!(house.post(&path, body.clone()), house.post(&path, body.clone()));
+    let (first, at_once) = (first.json(), at_once.json());
+    assert_eq!(first["turn_id"], at_once["turn_id"]);
     assert_eq!((&first["session_id"], &first["turn_index"]), (&json!(session), &json!(0)));
     let turn = first["turn_id"].as_str().unwrap();
     let events = format!("/api/build/sessions/{session}/turns/{turn}/events");

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# All tests: Rust's, then real clients against the real binary. Both run even if the first fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/needs.sh
+
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+failed=()
+
+cargo test --workspace --locked 2>&1 | tee "$logs/rust" || failed+=("cargo test")
+
+if cargo build --locked -p tolka; then
+    export TOLKA_BIN="${TOLKA_BIN:-target/debug/tolka}"
+    # They wait more than they work: two files at a time do no harm to each other.
+    node --test --test-concurrency=2 \
+        --test-reporter=spec --test-reporter-destination=stdout \
+        --test-reporter=tap --test-reporter-destination="$logs/clients" \
+        tests/clients/*.test.mjs || failed+=("clients")
+else
+    failed+=("cargo build")
+fi
+
+touch "$logs/clients"
+# "test result: ok. 12 passed; 0 failed; …", and "# pass 12" in TAP.
+rust() { sed -nE "s/^test result:.* ([0-9]+) $1;.*/\1/p" "$logs/rust" | awk '{ n += $1 } END { print n + 0 }'; }
+clients() { awk -v word="$1" '$1 == "#" && $2 == word { n += $3 } END { print n + 0 }' "$logs/clients"; }
+counts="Rust $(rust passed) passed, $(rust failed) failed; clients $(clients pass) passed, $(clients fail) failed"
+if [ "${#failed[@]}" -gt 0 ]; then
+    echo "tests: $counts. FAILED: ${failed[*]}"
+    exit 1
+fi
+echo "tests: $counts"
