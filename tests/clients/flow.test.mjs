@@ -100,21 +100,25 @@ for (const [what, make] of Object.entries(EXPORTS)) {
     t.after(() => feed.stop());
     const { response } = await sdk.promptAsync(id, { parts, messageID: `msg_${sdk.name}_of_the_client` });
     assert.equal(response.status, 204);
-    await until("the session to be busy", async () => ok(await sdk.client.session.status())[id]?.type === "busy");
     await until("the session to be idle", () => feed.idle(id) === 1);
+    const statuses = feed.of(id).filter((event) => event.type === "session.status");
+    assert.deepEqual(statuses.map(({ properties }) => properties.status.type), ["busy", "idle"]);
     assert.equal(ok(await sdk.client.session.status())[id], undefined);
     assert.equal(ok(await sdk.messages(id))[0].info.id, `msg_${sdk.name}_of_the_client`);
   });
 
   test(`${what}: a turn is aborted`, async (t) => {
     const sdk = make(server);
-    const { id } = ok(await sdk.create({}));
+    // It talks for twelve seconds, whatever the pace: nobody is too late to abort it.
+    const { id } = ok(await sdk.create({ agent: "demo" }));
     const feed = await Feed.open(sdk.name, sdk.client);
     t.after(() => feed.stop());
-    ok(await sdk.promptAsync(id, { parts }));
+    const waiting = sdk.prompt(id, { parts });
     await until("the turn to begin", () => feed.of(id).some((event) => event.type === "message.part.delta"));
+    assert.equal(ok(await sdk.client.session.status())[id]?.type, "busy");
     assert.equal(ok(await sdk.abort(id)), true);
     await until("the session to be idle", () => feed.idle(id) === 1);
+    assert.equal(ok(await waiting).info.error.name, "MessageAbortedError");
     const errors = feed.of(id).filter((event) => event.type === "session.error");
     assert.deepEqual(errors.map(({ properties }) => properties.error.name), ["MessageAbortedError"]);
     assert.equal(ok(await sdk.messages(id)).at(-1).info.error.name, "MessageAbortedError");

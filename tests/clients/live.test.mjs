@@ -16,7 +16,7 @@ const tools = (items) => items.filter((item) => item.tool).map(({ tool, status }
 const prompts = (items) => items.filter((item) => item.role === "user").map((item) => item.text);
 
 test("OpenCode's rich turn, prompted by Onyx and by the document's client", async (t) => {
-  const scene = await Scene.set(t, browser, { agent: recording("opencode-rich"), pace: 12 });
+  const scene = await Scene.set(t, browser, { agent: recording("opencode-rich"), pace: 6 });
   await scene.play([["onyx", "first, by Onyx"]]);
   await scene.play([["document", "second, by the document"]]);
   const { truth } = await scene.agree();
@@ -62,7 +62,7 @@ test("a permission that the SDK answers is seen by all, allowed the new way and 
 });
 
 test("Codex, prompted by the browser and by the SDK's first export", async (t) => {
-  const scene = await Scene.set(t, browser, { agent: recording("codex"), pace: 1 });
+  const scene = await Scene.set(t, browser, { agent: recording("codex"), pace: 0.4 });
   await scene.play([["browser", "first, by the browser"]]);
   await scene.play([["old", "second, by the SDK"]]);
   const { truth } = await scene.agree();

@@ -77,11 +77,11 @@ async function watched(t, options) {
 test("three kills in mid-turn", { timeout: 240_000 }, async (t) => {
   const { server, session, feeds, connected, prompt, inMidTurn, idle, agree } = await watched(t, {
     agent: recording("opencode-rich"),
-    pace: 4,
+    pace: 3,
   });
   // Unless it is told otherwise, the SDK waits for three seconds, then six, and never less again.
   for (const feed of Object.values(feeds)) assert.ok(feed.retry <= 250, `the SDK was told to wait for ${feed.retry} ms`);
-  for (const [kills, events] of [[1, 6], [2, 25], [3, 60]]) {
+  for (const [kills, events] of [[1, 6], [2, 20], [3, 40]]) {
     await inMidTurn(events);
     await server.kill();
     await server.run();
@@ -113,8 +113,8 @@ test("a client that has heard nothing yet misses nothing either", { timeout: 120
 });
 
 test("a stop in good order, in mid-turn", { timeout: 120_000 }, async (t) => {
-  const { server, connected, prompt, inMidTurn, idle, agree } = await watched(t, { agent: recording("opencode-rich"), pace: 4 });
-  await inMidTurn(25);
+  const { server, connected, prompt, inMidTurn, idle, agree } = await watched(t, { agent: recording("opencode-rich"), pace: 3 });
+  await inMidTurn(20);
   await server.stop();
   await server.run();
   await connected(2);

@@ -65,6 +65,7 @@ fn told_to_stop_it_ends_turn_streams_cuts_feeds_and_interrupts_turns() {
     server.terminate();
     let last = std::iter::from_fn(|| telling.next_told()).last().map(|event| data(&event));
     assert!(telling.ended_well, "the turn's stream was cut; the last was {last:?}");
+    assert_eq!(last.map(|last| last["type"].clone()), Some(json!("error")), "the turn's end is told");
     for feed in feeds.iter_mut().chain([&mut facts]) {
         while feed.next().is_some() {}
         assert!(!feed.ended_well, "a feed ended as if all were told; its client would never come back");
@@ -112,7 +113,8 @@ fn a_request_that_waits_is_answered_when_the_server_stops() {
         let waiting = scope.spawn(move || post(address, &path, &body));
         facts.fact("tool_changed");
         server.terminate();
-        assert_eq!(waiting.join().unwrap().status, 503);
+        let message = waiting.join().unwrap().expect(200);
+        assert_eq!(message["info"]["error"]["name"], "MessageAbortedError", "{message}");
     });
     assert_eq!(server.wait().code(), Some(0));
 }

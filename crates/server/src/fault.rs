@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use tolka_journal::JournalError;
 use tolka_session::SessionError;
 
+use crate::stream::TurnError;
+
 /// Whose routes, and so whose shape of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -112,6 +114,16 @@ impl From<SessionError> for Fault {
             SessionError::AlreadyAnswered(_) => Fault::Conflict(message),
             SessionError::ShuttingDown => Fault::Unavailable(message),
             SessionError::Journal(error) => error.into(),
+        }
+    }
+}
+
+impl From<TurnError> for Fault {
+    fn from(error: TurnError) -> Self {
+        match error {
+            TurnError::Unknown => Fault::NotFound(error.to_string()),
+            TurnError::TooFew { .. } => Fault::Gone(error.to_string()),
+            TurnError::Journal(error) => error.into(),
         }
     }
 }

@@ -17,5 +17,4 @@ mod token;
 mod v1;
 
 pub use app::{Config, Server, StartError};
-pub use stream::{Channel, Cursor, Dress, Follow, JournalBlobs, Reader, Tongues, Until, Voice, Whose};
 pub use token::{Scope, Token, TokenError, TokenFile};

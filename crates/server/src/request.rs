@@ -56,10 +56,22 @@ pub(crate) fn last_event_id(headers: &HeaderMap) -> Option<&str> {
     headers.get("last-event-id").and_then(|value| value.to_str().ok()).filter(|id| !id.is_empty())
 }
 
-/// Counts a reader for as long as its stream lives.
-struct Counted(App);
+/// A place among the readers that the server takes; given back when it is dropped. A route that starts a turn
+/// takes it first, so that nobody is refused a stream whose turn runs nevertheless.
+pub(crate) struct Seat(App);
 
-impl Drop for Counted {
+impl Seat {
+    pub(crate) fn take(app: &App) -> Result<Self, Fault> {
+        let limit = app.config.max_readers;
+        if app.metrics.reader(limit) {
+            Ok(Seat(app.clone()))
+        } else {
+            Err(Fault::TooMany(format!("{limit} streams are open, and no more are allowed.")))
+        }
+    }
+}
+
+impl Drop for Seat {
     fn drop(&mut self) {
         self.0.metrics.reader_left();
     }
@@ -76,7 +88,7 @@ pub(crate) enum AtShutdown {
 
 struct Telling {
     reader: Reader,
-    counted: Counted,
+    seat: Seat,
     stopping: watch::Receiver<bool>,
     at_shutdown: AtShutdown,
 }
@@ -93,7 +105,7 @@ impl Telling {
         };
         Some(match next {
             Ok(bytes) => {
-                self.counted.0.metrics.told(bytes.len());
+                self.seat.0.metrics.told(bytes.len());
                 Ok(bytes)
             }
             Err(error) => {
@@ -112,16 +124,17 @@ impl Telling {
 }
 
 /// A stream of server-sent events.
-pub(crate) fn stream(app: &App, reader: Reader, at_shutdown: AtShutdown) -> Result<Response, Fault> {
-    if !app.metrics.reader(app.config.max_readers) {
-        return Err(Fault::TooMany(format!("{} streams are open, and no more are allowed.", app.config.max_readers)));
-    }
-    let telling = Telling { reader, counted: Counted(app.clone()), stopping: app.stopping.clone(), at_shutdown };
+pub(crate) fn stream(seat: Seat, reader: Reader, at_shutdown: AtShutdown) -> Response {
+    let telling = Telling { reader, stopping: seat.0.stopping.clone(), seat, at_shutdown };
     let told = futures_util::stream::unfold(telling, async |mut telling| Some((telling.next().await?, telling)));
-    let mut response = Response::new(Body::from_stream(told));
+    event_stream(Body::from_stream(told))
+}
+
+pub(crate) fn event_stream(body: Body) -> Response {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    response
 }

@@ -11,16 +11,15 @@ use serde_json::{Value, json};
 use tolka_dialect::onyx::{CommonError, Profile, error_packet};
 use tolka_facts::event::Stop;
 use tolka_facts::{Event, Json as Raw, SessionId, Time, Tip, TurnId};
-use tolka_journal::Scope;
 use tolka_session::Accepted;
 
 use super::message::Message;
-use super::telling::{Seat, Telling, channel, one_packet};
-use super::{Answered, PAGE, fact_at, find, shapes};
+use super::telling::{channel, one_packet, tell};
+use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
-use crate::request::{json_body, last_event_id};
-use crate::stream::{Channel, Cursor, Follow, Voice};
+use crate::request::{Seat, json_body, last_event_id};
+use crate::stream::{Cursor, Had, Voice};
 
 type Params = Query<HashMap<String, String>>;
 
@@ -48,8 +47,7 @@ pub(super) async fn send_message(
         return Ok(Json(answer).into_response());
     };
     let channel = channel(&session, Profile::Documented);
-    let telling = Telling::new(&app, channel, &accepted.turn, accepted.seq, Cursor::whole(accepted.seq)).await?;
-    let mut response = telling.respond(seat);
+    let mut response = tell(&app, channel, &accepted.turn, Had::Nothing, seat).await?;
     let place = format!("/api/build/sessions/{session}/turns/{}/events?profile=documented", accepted.turn);
     if let Ok(place) = HeaderValue::from_str(&place) {
         response.headers_mut().insert(header::CONTENT_LOCATION, place);
@@ -108,22 +106,22 @@ pub(super) async fn events(
     let skip = params.get("skip").filter(|_| position.is_none());
     let is_resumed = position.is_some() || skip.is_some();
     let channel = channel(&session, profile(&app, &session, queued, &params, is_resumed).await?);
-    let cursor = match (position, skip) {
+    let had = match (position, skip) {
         (Some(position), _) => {
             let cursor: Cursor = position.parse().map_err(|error| Fault::BadRequest(format!("{error}.")))?;
             if cursor.place > row.seq {
                 return Err(Fault::Gone(format!("Position {cursor} is beyond the end of this session.")).into());
             }
-            cursor
+            Had::UpTo(cursor)
         }
         (None, Some(skip)) => {
-            let skip = skip.parse().map_err(|_| Fault::BadRequest("`skip` must be a number of events.".to_owned()))?;
-            skipped(&app, &channel, &session, &turn, skip).await?
+            let wrong = |_| Fault::BadRequest("`skip` must be a number of events.".to_owned());
+            Had::Frames(skip.parse().map_err(wrong)?)
         }
-        (None, None) => Cursor::whole(queued),
+        (None, None) => Had::Nothing,
     };
     let seat = Seat::take(&app)?;
-    Ok(Telling::new(&app, channel, &turn, queued, cursor).await?.respond(seat))
+    Ok(tell(&app, channel, &turn, had, seat).await?)
 }
 
 /// Only today's client reads turns here from their start. One that takes up a stream gets it in the words that
@@ -145,34 +143,6 @@ async fn profile(
             _ => Ok(Profile::Current),
         },
     }
-}
-
-/// The cursor of a reader that has had so many events of the turn.
-async fn skipped(app: &App, channel: &Channel, session: &SessionId, turn: &TurnId, skip: u64) -> Result<Cursor, Fault> {
-    let journal = app.journal();
-    let too_many = |told: u64| Fault::Gone(format!("The turn has {told} events so far, not {skip}."));
-    let Some(started) = journal.mark(session, &format!("turn:{turn}")).await? else {
-        return if skip == 0 { Ok(Cursor::whole(0)) } else { Err(too_many(0)) };
-    };
-    let end = journal.mark(session, &format!("end:{turn}")).await?.unwrap_or(u64::MAX);
-    let mut follow = Follow::new(journal.clone(), Scope::Session(session.clone()), started - 1);
-    let mut voice = Voice::new(journal.clone(), channel.clone());
-    let (mut told, mut cursor) = (0, Cursor::whole(started - 1));
-    while told < skip {
-        let mut page = follow.ready(PAGE).await?;
-        page.retain(|entry| entry.place <= end);
-        if page.is_empty() {
-            return Err(too_many(told));
-        }
-        let count = |at, _: &[u8]| {
-            if told < skip {
-                told += 1;
-                cursor = at;
-            }
-        };
-        voice.payloads(&page, Cursor::whole(started - 1), count).await?;
-    }
-    Ok(cursor)
 }
 
 /// A turn as it stands, wherever it stands; `None` if no prompt made it.

@@ -17,7 +17,7 @@ use super::folder::Folder;
 use super::query::Params;
 use crate::app::App;
 use crate::fault::{Fault, OpenCodeError};
-use crate::request::{self, AtShutdown, last_event_id};
+use crate::request::{self, AtShutdown, Seat, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Reader, Until, Whose};
 
 pub(super) async fn feed(
@@ -58,10 +58,11 @@ fn open(app: &App, channel: Channel, params: &Params, headers: &HeaderMap) -> Re
     let left_off = left_off.and_then(|id| Cursor::of_feed(id, app.journal().epoch()));
     // A cursor that means nothing here must not keep a client out: it starts at now, like one without.
     let cursor = left_off.filter(|cursor| cursor.place <= head).unwrap_or(Cursor::whole(head));
+    let seat = Seat::take(app)?;
     let connected = frame("server.connected", channel.dress);
     let heartbeat = frame("server.heartbeat", channel.dress);
     let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(&connected).heartbeat(heartbeat);
-    request::stream(app, reader, AtShutdown::Cut)
+    Ok(request::stream(seat, reader, AtShutdown::Cut))
 }
 
 /// A frame about the connection itself; it has no place in the journal, and so no `id:` line.

@@ -77,6 +77,8 @@ async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Endi
     let mut stopping = app.stopping.clone();
     loop {
         let mut entries = tokio::select! {
+            // On the way down the turn ends first, and that is a better answer.
+            biased;
             entries = follow.next(PAGE) => entries?,
             _ = stopping.wait_for(|stopping| *stopping) => return Err(Fault::Unavailable(
                 "The server is stopping. The prompt is kept; read the session's messages when it is back.".to_owned(),

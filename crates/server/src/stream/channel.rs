@@ -6,14 +6,14 @@ use super::Dress;
 
 /// What is told, and how: readers of one channel get the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Channel {
-    pub whose: Whose,
-    pub dialect: Dialect,
-    pub dress: Dress,
+pub(crate) struct Channel {
+    pub(crate) whose: Whose,
+    pub(crate) dialect: Dialect,
+    pub(crate) dress: Dress,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Whose {
+pub(crate) enum Whose {
     Session(SessionId),
     /// All sessions, or those of one folder.
     Feed { directory: Option<String> },

@@ -38,7 +38,7 @@ impl Chunk {
 
     /// The bytes that a reader at `cursor` lacks up to the end of the turn, if the turn ends here.
     pub(super) fn up_to_end(&self, cursor: Cursor, turn: &TurnId) -> Option<Bytes> {
-        let end = self.ends.iter().find(|end| end.turn == *turn && end.place > cursor.place)?;
+        let end = self.ends.iter().find(|end| end.turn == *turn && end.place > cursor.before())?;
         let rest = self.after(cursor);
         let surplus = self.bytes.len() - end.end;
         Some(rest.slice(..rest.len() - surplus))

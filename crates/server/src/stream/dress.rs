@@ -5,7 +5,7 @@ use tolka_facts::Head;
 
 /// What the door puts around a frame. `id:` lines stand only where every known client survives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dress {
+pub(crate) enum Dress {
     /// `id:` with the position in the session.
     Positions,
     /// The same, with `event: message` before it: Onyx's documents show it on every packet.

@@ -4,7 +4,7 @@ use tokio::sync::watch;
 use tolka_journal::{Entry, Journal, JournalError, Scope};
 
 /// Facts of a scope from a place on, for ever.
-pub struct Follow {
+pub(crate) struct Follow {
     journal: Arc<dyn Journal>,
     scope: Scope,
     at: u64,
@@ -12,17 +12,17 @@ pub struct Follow {
 }
 
 impl Follow {
-    pub fn new(journal: Arc<dyn Journal>, scope: Scope, at: u64) -> Self {
+    pub(crate) fn new(journal: Arc<dyn Journal>, scope: Scope, at: u64) -> Self {
         let head = journal.watch(&scope);
         Follow { journal, scope, at, head }
     }
 
-    pub fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.at
     }
 
     /// The next facts, as soon as there are any. Empty when the session has been purged.
-    pub async fn next(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
+    pub(crate) async fn next(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
         loop {
             let page = self.ready(limit).await?;
             if !page.is_empty() {
@@ -35,16 +35,21 @@ impl Follow {
     }
 
     /// Waits for a next fact. `false`: there will be none, the session has been purged.
-    pub async fn arrived(&mut self) -> bool {
+    pub(crate) async fn arrived(&mut self) -> bool {
         self.head.wait_for(|head| *head > self.at).await.is_ok()
     }
 
-    pub fn has_more(&self) -> bool {
+    /// Nothing will come any more: the session has been purged.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.head.is_closed() || *self.head.borrow() < self.at
+    }
+
+    pub(crate) fn has_more(&self) -> bool {
         *self.head.borrow() > self.at
     }
 
     /// The facts that are there now; empty at the head.
-    pub async fn ready(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
+    pub(crate) async fn ready(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
         let page = match self.journal.recent(&self.scope, self.at, limit) {
             Some(page) => page,
             None => self.journal.read(&self.scope, self.at, limit).await?,

@@ -4,14 +4,14 @@ use std::str::FromStr;
 /// The last frame that a reader has: frame `n` of the fact at `place`. Facts may have no frames at all, so
 /// "all of this fact" is an `n` that no fact reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cursor {
-    pub place: u64,
-    pub n: u32,
+pub(crate) struct Cursor {
+    pub(crate) place: u64,
+    pub(crate) n: u32,
 }
 
 impl Cursor {
     /// Everything up to this fact, and all of it.
-    pub fn whole(place: u64) -> Self {
+    pub(crate) fn whole(place: u64) -> Self {
         Cursor { place, n: u32::MAX }
     }
 
@@ -21,7 +21,7 @@ impl Cursor {
     }
 
     /// The place to read on from: a fact that was told in part is read again.
-    pub fn before(self) -> u64 {
+    pub(crate) fn before(self) -> u64 {
         if self.is_whole() { self.place } else { self.place.saturating_sub(1) }
     }
 
@@ -31,7 +31,7 @@ impl Cursor {
 
     /// A cursor of the feed of all sessions. Opaque to clients; the epoch says which journal gave it out.
     /// `None` if it is of another journal, or no cursor at all.
-    pub fn of_feed(text: &str, epoch: &str) -> Option<Self> {
+    pub(crate) fn of_feed(text: &str, epoch: &str) -> Option<Self> {
         text.strip_prefix(epoch)?.strip_prefix('.')?.parse().ok()
     }
 }
@@ -44,7 +44,7 @@ impl fmt::Display for Cursor {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a position; positions look like 12 or 12.0, as `id:` lines and `position` fields give them")]
-pub struct PositionError(String);
+pub(crate) struct PositionError(String);
 
 impl FromStr for Cursor {
     type Err = PositionError;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
-use tolka_facts::TurnId;
-use tolka_journal::JournalError;
+use tolka_facts::{Head, TurnId};
+use tolka_journal::{Entry, JournalError};
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, FrameEnd};
 use super::tongue::{Found, Tongue};
+use super::turn::{Fate, Waiting};
 use super::{Channel, Cursor, Dress, Follow, Tongues, Voice};
 
 const PAGE: usize = 256;
@@ -20,13 +21,14 @@ const RETRY: u32 = 250;
 
 /// When a stream is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Until {
+pub(crate) enum Until {
     Never,
-    TurnEnds(TurnId),
+    /// `at`: the place of its last fact, if it has ended already.
+    TurnEnds { turn: TurnId, at: Option<u64> },
 }
 
 #[derive(Debug)]
-pub struct Reader {
+pub(crate) struct Reader {
     channel: Channel,
     tongues: Tongues,
     cursor: Cursor,
@@ -40,6 +42,10 @@ pub struct Reader {
 }
 
 enum Source {
+    /// Its turn has not started.
+    Waiting(Box<Waiting>),
+    /// Behind, with nothing read yet.
+    Behind,
     /// Behind: reads the journal for itself. Boxed: most readers are not, and should stay small.
     Own(Box<Own>),
     /// At the head: shares what the channel's task encodes.
@@ -54,6 +60,8 @@ struct Own {
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Source::Waiting(_) => "Waiting",
+            Source::Behind => "Behind",
             Source::Own(_) => "Own",
             Source::Shared { .. } => "Shared",
         })
@@ -61,18 +69,28 @@ impl std::fmt::Debug for Source {
 }
 
 impl Reader {
-    pub fn new(tongues: &Tongues, channel: Channel, cursor: Cursor, until: Until) -> Self {
+    pub(crate) fn new(tongues: &Tongues, channel: Channel, cursor: Cursor, until: Until) -> Self {
         let tongue = tongues.join(&channel);
         let head = tongue.watch();
+        Reader::from(tongues, channel, cursor, until, Source::Shared { tongue, head })
+    }
+
+    pub(super) fn waiting(tongues: &Tongues, channel: Channel, had: Cursor, until: Until, waiting: Waiting) -> Self {
+        Reader::from(tongues, channel, had, until, Source::Waiting(Box::new(waiting)))
+    }
+
+    fn from(tongues: &Tongues, channel: Channel, cursor: Cursor, until: Until, source: Source) -> Self {
+        // A reader that has all of a turn that is over needs nothing more.
+        let over = matches!(until, Until::TurnEnds { at: Some(end), .. } if cursor.before() >= end);
         Reader {
             channel,
             tongues: tongues.clone(),
             cursor,
             until,
-            source: Source::Shared { tongue, head },
+            source,
             greeting: None,
             heartbeat: (Duration::from_secs(10), Bytes::from_static(b": keepalive\n\n")),
-            over: false,
+            over,
         }
     }
 
@@ -80,7 +98,7 @@ impl Reader {
     /// comes as a block without data: clients remember it and show nothing. Without it one that is cut off
     /// before the first event would come back without a position, and miss what happened meanwhile.
     #[must_use]
-    pub fn greet(mut self, connected: &[u8]) -> Self {
+    pub(crate) fn greet(mut self, connected: &[u8]) -> Self {
         let cursor = match self.channel.dress {
             Dress::Positions | Dress::Messages => self.cursor.to_string(),
             Dress::Feed | Dress::GlobalFeed => format!("{}.{}", self.tongues.journal().epoch(), self.cursor),
@@ -92,20 +110,17 @@ impl Reader {
     }
 
     #[must_use]
-    pub fn heartbeat(mut self, heartbeat: impl Into<Bytes>) -> Self {
+    pub(crate) fn heartbeat(mut self, heartbeat: impl Into<Bytes>) -> Self {
         self.heartbeat.1 = heartbeat.into();
         self
     }
 
     /// The next bytes to write, or `None` when the stream is over.
-    pub async fn next(&mut self) -> Option<Result<Bytes, JournalError>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, JournalError>> {
         if let Some(greeting) = self.greeting.take() {
             return Some(Ok(greeting));
         }
-        loop {
-            if self.over {
-                return None;
-            }
+        while !self.over {
             match self.chunks().await {
                 Ok(Some(chunks)) => {
                     let bytes = self.take(&chunks);
@@ -120,34 +135,54 @@ impl Reader {
                 }
             }
         }
+        None
     }
 
-    /// What comes after the cursor, or `None` after a silence. Only the wait at the head can be cut short:
-    /// elsewhere an encoder's state would be ahead of what was told.
+    /// What comes after the cursor, or `None` after a silence. It may be dropped while it waits: the cursor
+    /// moves only when bytes are taken.
     async fn chunks(&mut self) -> Result<Option<Vec<Arc<Chunk>>>, JournalError> {
         let silence = Instant::now() + self.heartbeat.0;
         loop {
             match &mut self.source {
-                Source::Own(own) => {
+                Source::Waiting(waiting) => {
+                    let Ok(page) = timeout_at(silence, waiting.follow.next(PAGE)).await else { return Ok(None) };
+                    let farewell = self.look_for_start(&page?);
+                    if self.over {
+                        return Ok(Some(farewell.map(Arc::new).into_iter().collect()));
+                    }
+                }
+                Source::Behind => {
+                    let journal = self.tongues.journal().clone();
+                    let follow = Follow::new(journal.clone(), self.channel.scope(), self.cursor.before());
+                    self.source = Source::Own(Box::new(Own { follow, voice: Voice::new(journal, self.channel.clone()) }));
+                }
+                Source::Own(_) => {
+                    // Taken out while it works: should this be dropped half way, what is left is a reader that
+                    // starts again at its cursor, not an encoder that is ahead of it.
+                    let Source::Own(mut own) = std::mem::replace(&mut self.source, Source::Behind) else { continue };
                     let entries = own.follow.ready(PAGE).await?;
-                    if !entries.is_empty() {
+                    if entries.is_empty() && own.follow.is_gone() {
+                        self.over = true;
+                        return Ok(Some(Vec::new()));
+                    }
+                    if entries.is_empty() {
+                        self.share();
+                    } else {
                         let chunks = own.voice.speak(&entries, self.cursor).await?;
+                        self.source = Source::Own(own);
                         return Ok(Some(chunks.into_iter().map(Arc::new).collect()));
                     }
-                    self.share();
                 }
                 Source::Shared { tongue, head } => match tongue.chunk_after(self.cursor.before()) {
                     Found::Chunk(chunk) => return Ok(Some(vec![chunk])),
-                    Found::Behind => self.read_alone(),
+                    Found::Behind => self.source = Source::Behind,
                     Found::AtHead => {
                         let at = self.cursor.before();
-                        match timeout_at(silence, head.wait_for(|head| *head > at)).await {
-                            Ok(Ok(_)) => {}
-                            Ok(Err(_)) => {
-                                self.over = true;
-                                return Ok(Some(Vec::new()));
-                            }
-                            Err(_) => return Ok(None),
+                        let waited = timeout_at(silence, head.wait_for(|head| *head > at)).await;
+                        let Ok(has_more) = waited.map(|more| more.is_ok()) else { return Ok(None) };
+                        if !has_more {
+                            // The channel's task has ended: the session was purged, or an error waits for us too.
+                            self.source = Source::Behind;
                         }
                     }
                 },
@@ -156,7 +191,7 @@ impl Reader {
     }
 
     /// Whether everything that is durable by now has been told.
-    pub fn is_at_head(&self) -> bool {
+    pub(crate) fn is_at_head(&self) -> bool {
         self.over || self.cursor.before() >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
     }
 
@@ -164,10 +199,10 @@ impl Reader {
         let mut gathered = BytesMut::new();
         for chunk in chunks {
             let ending = match &self.until {
-                Until::TurnEnds(turn) => chunk.up_to_end(self.cursor, turn),
+                Until::TurnEnds { turn, .. } => chunk.up_to_end(self.cursor, turn),
                 Until::Never => None,
             };
-            self.over = ending.is_some();
+            self.over |= ending.is_some();
             let bytes = ending.unwrap_or_else(|| chunk.after(self.cursor));
             self.cursor = Cursor::whole(chunk.to);
             if chunks.len() == 1 || self.over && gathered.is_empty() {
@@ -187,11 +222,26 @@ impl Reader {
         self.source = Source::Shared { tongue, head };
     }
 
-    fn read_alone(&mut self) {
-        let journal = self.tongues.journal().clone();
-        self.source = Source::Own(Box::new(Own {
-            follow: Follow::new(journal.clone(), self.channel.scope(), self.cursor.before()),
-            voice: Voice::new(journal, self.channel.clone()),
-        }));
+    /// Gives what to say if the turn will never start.
+    fn look_for_start(&mut self, page: &[Entry]) -> Option<Chunk> {
+        let (Source::Waiting(waiting), Until::TurnEnds { turn, .. }) = (&self.source, &self.until) else { return None };
+        match waiting.fate(turn, page) {
+            // An empty page: the session was purged meanwhile.
+            Fate::StillWaits => self.over = page.is_empty(),
+            Fate::StartsAt(place) => {
+                self.cursor = self.cursor.max(Cursor::whole(place - 1));
+                self.share();
+            }
+            Fate::Never(at, farewell) => {
+                self.over = true;
+                let payload = farewell.filter(|_| at > self.cursor)?;
+                let mut bytes = Vec::new();
+                let epoch = self.tongues.journal().epoch();
+                self.channel.dress.write(&mut bytes, epoch, at.place, at.n, &Head::default(), &payload);
+                let frames = vec![FrameEnd { place: at.place, n: at.n, end: bytes.len() }];
+                return Some(Chunk { to: at.place, bytes: bytes.into(), frames, ends: Vec::new() });
+            }
+        }
+        None
     }
 }

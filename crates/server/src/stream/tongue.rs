@@ -17,7 +17,7 @@ const PAGE: usize = 256;
 
 /// The tongues in use.
 #[derive(Clone)]
-pub struct Tongues {
+pub(crate) struct Tongues {
     journal: Arc<dyn Journal>,
     /// A std mutex: held for a look-up, never over an await.
     open: Arc<Mutex<HashMap<Channel, Weak<Tongue>>>>,
@@ -25,8 +25,9 @@ pub struct Tongues {
 
 pub(super) struct Tongue {
     log: Mutex<Log>,
-    /// The place up to which the log tells; readers wait on it.
-    head: watch::Sender<u64>,
+    /// The place up to which the log tells; readers wait on it. The task has its other end, so that it closes
+    /// when the task does: the session was purged, or the journal cannot be read.
+    head: watch::Receiver<u64>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -39,7 +40,7 @@ struct Log {
 }
 
 impl Tongues {
-    pub fn new(journal: Arc<dyn Journal>) -> Self {
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
         Tongues { journal, open: Arc::default() }
     }
 
@@ -49,17 +50,18 @@ impl Tongues {
 
     pub(super) fn join(&self, channel: &Channel) -> Arc<Tongue> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tongue) = open.get(channel).and_then(Weak::upgrade) {
+        if let Some(tongue) = open.get(channel).and_then(Weak::upgrade).filter(|tongue| !tongue.has_ended()) {
             return tongue;
         }
         open.retain(|_, tongue| tongue.strong_count() > 0);
         let start = *self.journal.watch(&channel.scope()).borrow();
+        let (told, head) = watch::channel(start);
         let tongue = Arc::new(Tongue {
             log: Mutex::new(Log { chunks: VecDeque::new(), start, to: start, bytes: 0 }),
-            head: watch::channel(start).0,
+            head,
             task: Mutex::new(None),
         });
-        let task = tokio::spawn(tell(self.journal.clone(), channel.clone(), start, Arc::downgrade(&tongue)));
+        let task = tokio::spawn(tell(self.journal.clone(), channel.clone(), told, Arc::downgrade(&tongue)));
         *tongue.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
         open.insert(channel.clone(), Arc::downgrade(&tongue));
         tongue
@@ -72,8 +74,8 @@ impl std::fmt::Debug for Tongues {
     }
 }
 
-async fn tell(journal: Arc<dyn Journal>, channel: Channel, start: u64, tongue: Weak<Tongue>) {
-    let mut follow = Follow::new(journal.clone(), channel.scope(), start);
+async fn tell(journal: Arc<dyn Journal>, channel: Channel, head: watch::Sender<u64>, tongue: Weak<Tongue>) {
+    let mut follow = Follow::new(journal.clone(), channel.scope(), *head.borrow());
     let mut voice = Voice::new(journal, channel);
     loop {
         let told = match follow.next(PAGE).await {
@@ -83,9 +85,11 @@ async fn tell(journal: Arc<dyn Journal>, channel: Channel, start: u64, tongue: W
         };
         let Some(tongue) = tongue.upgrade() else { return };
         match told {
-            Ok(chunks) => tongue.publish(chunks),
+            Ok(chunks) => {
+                head.send_replace(tongue.publish(chunks));
+            }
             Err(error) => {
-                // Readers find the log ended, fall back to reading for themselves, and meet the error there.
+                // Readers find that it ended, fall back to reading for themselves, and meet the error there.
                 tracing::error!(%error, "a channel cannot go on");
                 return;
             }
@@ -94,24 +98,22 @@ async fn tell(journal: Arc<dyn Journal>, channel: Channel, start: u64, tongue: W
 }
 
 impl Tongue {
-    fn publish(&self, chunks: Vec<Chunk>) {
-        let to = {
-            let mut log = self.log();
-            for chunk in chunks {
-                log.bytes += chunk.bytes.len();
-                log.to = chunk.to;
-                log.chunks.push_back(Arc::new(chunk));
-            }
-            while log.bytes > KEPT
-                && log.chunks.len() > 1
-                && let Some(oldest) = log.chunks.pop_front()
-            {
-                log.bytes -= oldest.bytes.len();
-                log.start = oldest.to;
-            }
-            log.to
-        };
-        self.head.send_replace(to);
+    /// Gives the place up to which the log tells now.
+    fn publish(&self, chunks: Vec<Chunk>) -> u64 {
+        let mut log = self.log();
+        for chunk in chunks {
+            log.bytes += chunk.bytes.len();
+            log.to = chunk.to;
+            log.chunks.push_back(Arc::new(chunk));
+        }
+        while log.bytes > KEPT
+            && log.chunks.len() > 1
+            && let Some(oldest) = log.chunks.pop_front()
+        {
+            log.bytes -= oldest.bytes.len();
+            log.start = oldest.to;
+        }
+        log.to
     }
 
     /// The chunk that tells the fact after `place`, if the log has it.
@@ -128,7 +130,11 @@ impl Tongue {
     }
 
     pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.head.subscribe()
+        self.head.clone()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.head.is_closed()
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {

@@ -23,7 +23,7 @@ pub(super) const CHUNK: usize = 64 * 1024;
 /// Reads blobs where encoders run: on the server's threads, which may block for the length of a disk read
 /// only if the runtime knows of it.
 #[derive(Clone)]
-pub struct JournalBlobs(pub Arc<dyn Journal>);
+pub(crate) struct JournalBlobs(pub(crate) Arc<dyn Journal>);
 
 impl Blobs for JournalBlobs {
     fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
@@ -40,7 +40,7 @@ impl std::fmt::Debug for JournalBlobs {
     }
 }
 
-pub struct Voice {
+pub(crate) struct Voice {
     journal: Arc<dyn Journal>,
     blobs: JournalBlobs,
     channel: Channel,
@@ -64,7 +64,7 @@ struct KeptSpeaker {
 }
 
 impl Voice {
-    pub fn new(journal: Arc<dyn Journal>, channel: Channel) -> Self {
+    pub(crate) fn new(journal: Arc<dyn Journal>, channel: Channel) -> Self {
         let blobs = JournalBlobs(journal.clone());
         Voice { journal, blobs, channel, speakers: HashMap::new(), frames: Frames::default() }
     }
@@ -94,7 +94,7 @@ impl Voice {
     }
 
     /// The payloads of facts in a row, with their positions: for readers that want no stream.
-    pub async fn payloads(&mut self, entries: &[Entry], cursor: Cursor, mut each: impl FnMut(Cursor, &[u8])) -> Result<(), JournalError> {
+    pub(crate) async fn payloads(&mut self, entries: &[Entry], cursor: Cursor, mut each: impl FnMut(Cursor, &[u8])) -> Result<(), JournalError> {
         for entry in entries {
             let session = &entry.fact.session;
             self.ready_speaker(session, entry.fact.seq - 1).await?;
@@ -110,7 +110,7 @@ impl Voice {
     }
 
     /// The tip of a session at the last fact spoken.
-    pub fn tip(&self, session: &SessionId) -> Option<&Tip> {
+    pub(crate) fn tip(&self, session: &SessionId) -> Option<&Tip> {
         self.speakers.get(session).map(|speaker| &speaker.tip)
     }
 

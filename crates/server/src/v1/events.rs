@@ -14,8 +14,8 @@ use tolka_journal::Scope;
 
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
-use crate::request::{self, AtShutdown, last_event_id};
-use crate::stream::{Channel, Cursor, Dress, Follow, Reader, Until, Voice, Whose};
+use crate::request::{self, AtShutdown, Seat, last_event_id};
+use crate::stream::{Channel, Cursor, Dress, Follow, Had, Reader, Until, Voice, Whose};
 
 const PAGE: usize = 200;
 const PAGE_MOST: usize = 1000;
@@ -30,7 +30,7 @@ pub(super) struct EventsQuery {
     /// Only this turn; the stream ends with it.
     turn: Option<String>,
     /// Frames of the turn that were read, for streams without positions.
-    skip: Option<u32>,
+    skip: Option<u64>,
     format: Option<String>,
     /// Seconds to wait for a first event when a page would be empty.
     wait: Option<u64>,
@@ -82,21 +82,23 @@ pub(super) async fn session(
     if query.of.as_deref().is_some_and(|of| of != dialect.name()) {
         cursor = Cursor::whole(cursor.place.saturating_sub(1));
     }
-    let mut until = Until::Never;
-    if let Some(turn) = &query.turn {
-        let started = turn_start(&app, &session, turn).await?;
-        cursor = cursor.max(Cursor::whole(started - 1));
-        if let Some(skip) = query.skip {
-            cursor = skipped(&app, &channel, started - 1, skip).await?;
-        }
-        until = Until::TurnEnds(TurnId::from(turn.as_str()));
-    }
     if query.wants_page(&headers)? {
         return page(&app, channel, cursor, &query).await;
     }
-    let reader = Reader::new(&app.tongues, channel, cursor, until).greet(b"");
-    let at_shutdown = if query.turn.is_some() { AtShutdown::End } else { AtShutdown::Cut };
-    let mut response = request::stream(&app, reader, at_shutdown)?;
+    let seat = Seat::take(&app)?;
+    let (reader, at_shutdown) = match &query.turn {
+        None => (Reader::new(&app.tongues, channel, cursor, Until::Never), AtShutdown::Cut),
+        Some(turn) => {
+            let had = match (query.skip, asked) {
+                (Some(frames), _) => Had::Frames(frames),
+                (None, Some(_)) => Had::UpTo(cursor),
+                (None, None) => Had::Nothing,
+            };
+            let turn = TurnId::from(turn.as_str());
+            (Reader::of_turn(&app.tongues, channel, &turn, had, |_| None).await?, AtShutdown::End)
+        }
+    };
+    let mut response = request::stream(seat, reader.greet(b""), at_shutdown);
     if let Ok(session) = HeaderValue::from_str(session.as_str()) {
         response.headers_mut().insert("tolka-session", session);
     }
@@ -121,7 +123,7 @@ pub(super) async fn feed(
         return page(&app, channel, cursor, &query).await;
     }
     let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(b"");
-    Ok(request::stream(&app, reader, AtShutdown::Cut)?)
+    Ok(request::stream(Seat::take(&app)?, reader, AtShutdown::Cut))
 }
 
 /// The same events with the same positions, without a stream.
@@ -165,32 +167,4 @@ async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) 
 
 async fn arrived_by(follow: &mut Follow, deadline: tokio::time::Instant) -> bool {
     tokio::time::timeout_at(deadline, follow.arrived()).await.unwrap_or(false)
-}
-
-async fn turn_start(app: &App, session: &SessionId, turn: &str) -> Result<u64, Fault> {
-    let started = app.journal().mark(session, &format!("turn:{turn}")).await?;
-    started.ok_or_else(|| Fault::NotFound(format!("no turn {turn} has started in this session")))
-}
-
-/// The cursor of a reader that has had `skip` frames since `from`.
-async fn skipped(app: &App, channel: &Channel, from: u64, skip: u32) -> Result<Cursor, Fault> {
-    let Whose::Session(session) = &channel.whose else { return Ok(Cursor::whole(from)) };
-    let mut follow = Follow::new(app.journal().clone(), Scope::Session(session.clone()), from);
-    let mut voice = Voice::new(app.journal().clone(), channel.clone());
-    let (mut left, mut cursor) = (skip, Cursor::whole(from));
-    while left > 0 {
-        let entries = follow.ready(PAGE).await?;
-        if entries.is_empty() {
-            return Err(Fault::Gone(format!("The turn has {} events so far, not {skip}.", skip - left)));
-        }
-        voice
-            .payloads(&entries, cursor, |at, _| {
-                if left > 0 {
-                    left -= 1;
-                    cursor = at;
-                }
-            })
-            .await?;
-    }
-    Ok(cursor)
 }

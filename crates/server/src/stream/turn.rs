@@ -1,0 +1,128 @@
+//! The stream of one turn, from wherever its reader stands to the turn's end.
+//!
+//! A turn may still wait for others when its stream begins. The reader then gets heartbeats and nothing of the
+//! turns before: what it reads is its own turn, from the first frame to the last.
+
+use tolka_facts::{Event, Fact, TurnId};
+use tolka_journal::{Entry, Journal, JournalError, Scope};
+
+use super::{Channel, Cursor, Follow, Reader, Tongues, Until, Voice};
+
+const PAGE: usize = 256;
+
+/// Where a reader of a turn stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Had {
+    Nothing,
+    UpTo(Cursor),
+    /// So many frames of the turn, for streams without positions.
+    Frames(u64),
+}
+
+/// Why a turn cannot be told.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum TurnError {
+    #[error("Turn not found")]
+    Unknown,
+    #[error("The turn has {told} events so far, not {had}.")]
+    TooFew { told: u64, had: u64 },
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+/// What a stream says in place of a turn that will never start, if its family has a word for it.
+pub(crate) type Farewell = fn(&Fact) -> Option<Vec<u8>>;
+
+/// A turn that waits in the queue.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    pub(super) follow: Follow,
+    farewell: Farewell,
+}
+
+/// What a page of facts means for a turn that waits.
+pub(super) enum Fate {
+    StillWaits,
+    StartsAt(u64),
+    /// It was dropped, or its session deleted, by the fact at this cursor; with the farewell to send.
+    Never(Cursor, Option<Vec<u8>>),
+}
+
+impl Waiting {
+    pub(super) fn fate(&self, turn: &TurnId, page: &[Entry]) -> Fate {
+        for entry in page {
+            match &entry.fact.event {
+                Event::TurnStarted(e) if e.turn == *turn => return Fate::StartsAt(entry.place),
+                Event::PromptDropped(e) if e.turn == *turn => return self.never(&entry.fact),
+                Event::SessionDeleted(_) => return self.never(&entry.fact),
+                _ => {}
+            }
+        }
+        Fate::StillWaits
+    }
+
+    fn never(&self, fact: &Fact) -> Fate {
+        Fate::Never(Cursor { place: fact.seq, n: 0 }, (self.farewell)(fact))
+    }
+}
+
+impl Reader {
+    /// A reader of one turn, whether it waits, runs or is long over.
+    pub(crate) async fn of_turn(
+        tongues: &Tongues,
+        channel: Channel,
+        turn: &TurnId,
+        had: Had,
+        farewell: Farewell,
+    ) -> Result<Self, TurnError> {
+        let Scope::Session(session) = channel.scope() else { return Err(TurnError::Unknown) };
+        let journal = tongues.journal();
+        let mark = async |what: &str| journal.mark(&session, &format!("{what}:{turn}")).await;
+        let queued = mark("prompt").await?.ok_or(TurnError::Unknown)?;
+        let (started, ended) = (mark("turn").await?, mark("end").await?);
+        let until = Until::TurnEnds { turn: turn.clone(), at: ended };
+        let Some(started) = started else {
+            let had = match had {
+                Had::Frames(had @ 1..) => return Err(TurnError::TooFew { told: 0, had }),
+                Had::UpTo(cursor) => cursor,
+                Had::Nothing | Had::Frames(0) => Cursor::whole(queued),
+            };
+            let follow = Follow::new(journal.clone(), channel.scope(), queued);
+            return Ok(Reader::waiting(tongues, channel, had, until, Waiting { follow, farewell }));
+        };
+        let begin = Cursor::whole(started - 1);
+        let cursor = match had {
+            Had::Nothing => begin,
+            Had::UpTo(cursor) => cursor.max(begin),
+            Had::Frames(had) => after_frames(journal.as_ref(), tongues, &channel, begin, ended, had).await?,
+        };
+        Ok(Reader::new(tongues, channel, cursor, until))
+    }
+}
+
+/// The cursor of a reader that has had so many frames since `begin`.
+async fn after_frames(
+    journal: &dyn Journal,
+    tongues: &Tongues,
+    channel: &Channel,
+    begin: Cursor,
+    ended: Option<u64>,
+    had: u64,
+) -> Result<Cursor, TurnError> {
+    let mut voice = Voice::new(tongues.journal().clone(), channel.clone());
+    let (mut told, mut cursor, mut at) = (0, begin, begin.place);
+    while told < had {
+        let mut page = journal.read(&channel.scope(), at, PAGE).await?;
+        page.retain(|entry| ended.is_none_or(|end| entry.place <= end));
+        let Some(last) = page.last() else { return Err(TurnError::TooFew { told, had }) };
+        at = last.place;
+        let count = |here, _: &[u8]| {
+            if told < had {
+                told += 1;
+                cursor = here;
+            }
+        };
+        voice.payloads(&page, begin, count).await?;
+    }
+    Ok(cursor)
+}
