@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Browser, Source } from "./browser.mjs";
 import { Feed, oldClient, v2Client } from "./sdk.mjs";
 import { Server, recording, until } from "./server.mjs";
 
@@ -67,4 +68,17 @@ test("a server with a token lets in the SDK that has it, as OpenCode's own does"
   const bare = await fetch(`${server.base}/event`);
   assert.equal(bare.status, 401);
   await bare.body.cancel();
+});
+
+test("a browser that was given the link with the token needs nothing else", async (t) => {
+  const token = "a-secret-of-the-test";
+  const server = await Server.start(t, { agent: recording("opencode-rich"), pace: 20, token });
+  const page = await (await Browser.open(t)).chromium.newPage();
+  await page.goto(`${server.base}/?token=${token}`);
+  assert.ok(!page.url().includes(token), "the token stayed in the address");
+  const sources = { "/event": "session.created", "/v1/events": "session_created" };
+  for (const path of Object.keys(sources)) sources[path] = [await Source.open(page, path), sources[path]];
+  for (const [source] of Object.values(sources)) await until("the stream", () => source.connections());
+  await page.evaluate(() => fetch("/session", { method: "POST", headers: { "content-type": "application/json" }, body: "{}" }));
+  for (const [source, type] of Object.values(sources)) await until(type, () => source.count(type));
 });

@@ -13,7 +13,11 @@ const idsOf = (events) => events.map((event) => event.id);
 async function watched(t, options) {
   const server = await Server.start(t, options);
   const client = oldClient(server);
-  const feeds = { "the SDK's first export": await Feed.open("old", client), "the SDK's v2": await Feed.open("v2", v2Client(server)) };
+  const feeds = {
+    "the SDK's first export": await Feed.open("old", client),
+    "the SDK's v2": await Feed.open("v2", v2Client(server)),
+    "the SDK's global feed": await Feed.open("global", v2Client(server)),
+  };
   t.after(() => Promise.all(Object.values(feeds).map((feed) => feed.stop())));
   const { data: session } = await client.session.create({ body: {}, throwOnError: true });
   const page = await (await Browser.open(t)).page(server);
@@ -61,7 +65,9 @@ async function watched(t, options) {
   /** Every reader must have exactly what a new one gets. */
   const agree = async () => {
     const journal = idsOf(await server.journal(session.id, "opencode"));
-    for (const [name, feed] of Object.entries(feeds)) assert.deepEqual(idsOf(feed.of(session.id)), journal, name);
+    const { "the SDK's global feed": global, ...plain } = feeds;
+    for (const [name, feed] of Object.entries(plain)) assert.deepEqual(idsOf(feed.of(session.id)), journal, name);
+    assert.deepEqual(idsOf(global.of(session.id)), idsOf(await server.journal(session.id, "opencode-current")));
     const { "EventSource of OpenCode's feed": feed, ...others } = sources;
     assert.deepEqual(idsOf(await others["EventSource of a session in opencode"].events()), journal);
     const facts = (await server.journal(session.id, "tolka")).map((fact) => fact.seq);

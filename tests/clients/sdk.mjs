@@ -6,6 +6,13 @@ import { createOpencodeClient as createV2 } from "@opencode-ai/sdk/v2";
 export const oldClient = (server, options) => createOld({ baseUrl: server.base, ...options });
 export const v2Client = (server, options) => createV2({ baseUrl: server.base, ...options });
 
+const SUBSCRIBE = {
+  old: (client, options) => client.event.subscribe(options),
+  v2: (client, options) => client.event.subscribe({}, options),
+  // What OpenCode's terminal client listens to: every event in an envelope that says whose it is.
+  global: (client, options) => client.global.event(options),
+};
+
 /** `event.subscribe`, kept open until `stop`. */
 export class Feed {
   events = [];
@@ -22,8 +29,9 @@ export class Feed {
       // Lost connections are the point of some tests; the SDK goes on by itself.
       onSseError: () => {},
     };
-    const { stream } = name === "old" ? await client.event.subscribe(options) : await client.event.subscribe({}, options);
-    const { value: greeting } = await stream.next();
+    const { stream } = await SUBSCRIBE[name](client, options);
+    const { value } = await stream.next();
+    const greeting = value?.payload ?? value;
     if (greeting?.type !== "server.connected") throw new Error(`the first event was ${JSON.stringify(greeting)}`);
     feed.connections = 1;
     feed.reading = feed.#read(stream);
@@ -31,7 +39,8 @@ export class Feed {
   }
 
   async #read(stream) {
-    for await (const event of stream) {
+    for await (const told of stream) {
+      const event = told.payload ?? told;
       if (event.type === "server.connected") this.connections++;
       else if (event.type !== "server.heartbeat") this.events.push(event);
     }

@@ -149,7 +149,8 @@ fn a_replay_prints_the_frames_of_a_dialect() {
             let args = ["replay", file.to_str().unwrap(), "--dialect", dialect, "--pace", "max"];
             let played = tolka().args(args).output().unwrap();
             assert_eq!(code(&played), 0, "{}", stderr(&played));
-            let golden = std::fs::read_to_string(root.join(format!("tests/golden/{recording}.{dialect}.jsonl"))).unwrap();
+            let golden =
+                std::fs::read_to_string(root.join(format!("tests/golden/{recording}.{dialect}.jsonl"))).unwrap();
             assert_eq!(kinds(&stdout(&played)), kinds(&golden), "{recording} in {dialect}");
         }
     }

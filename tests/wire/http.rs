@@ -83,9 +83,7 @@ impl Connection {
             Some(length) => {
                 (&mut self.reader).take(length).read_to_end(&mut body)?;
             }
-            None if header(&headers, "transfer-encoding") == Some("chunked") => {
-                while self.chunk(&mut body)? {}
-            }
+            None if header(&headers, "transfer-encoding") == Some("chunked") => while self.chunk(&mut body)? {},
             None => {
                 self.reader.read_to_end(&mut body)?;
             }

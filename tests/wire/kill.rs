@@ -309,7 +309,9 @@ fn kill_once(run: &Run, house: &House, port: u16, args: &[&str], moment: Moment)
         Moment::BeforeItIsUp(_) => {}
         Moment::After(time) => std::thread::sleep(time),
         Moment::AfterEvents(n) => drop(run.wait(patience, |state| (state.seen >= seen + n).then_some(()))),
-        Moment::WhenItTakesAPrompt => drop(run.wait(patience, |state| (state.acknowledged.len() > taken).then_some(()))),
+        Moment::WhenItTakesAPrompt => {
+            drop(run.wait(patience, |state| (state.acknowledged.len() > taken).then_some(())))
+        }
     }
     server.kill();
 }

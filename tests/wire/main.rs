@@ -5,12 +5,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-// mod bad_input;
+mod bad_input;
 mod cli;
-// mod door;
+mod door;
 mod http;
 mod kill;
-// mod limits;
+mod limits;
 mod recording;
 mod server;
 mod shutdown;

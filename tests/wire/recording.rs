@@ -18,7 +18,8 @@ impl Score {
     pub(crate) fn fact(&mut self, kind: &str, data: &Value) {
         let (seq, time) = (self.lines.len() + 1, self.time);
         let cause = if matches!(kind, "session_created" | "prompt_queued") { "client" } else { "agent" };
-        let fact = json!({ "v": 1, "session": "ses_r", "seq": seq, "time": time, "cause": cause, "type": kind, "data": data });
+        let fact =
+            json!({ "v": 1, "session": "ses_r", "seq": seq, "time": time, "cause": cause, "type": kind, "data": data });
         self.lines.push(fact.to_string());
     }
 
@@ -80,7 +81,10 @@ pub(crate) fn endless_turn() -> String {
     score.turn(1, |score| {
         score.fact("step_started", &json!({ "message": "msg_a" }));
         score.fact("text_appended", &json!({ "part": "prt_a", "text": "Well, " }));
-        score.fact("tool_changed", &json!({ "call": "call_1", "name": "bash", "kind": "execute", "title": "sleep", "status": "running" }));
+        score.fact(
+            "tool_changed",
+            &json!({ "call": "call_1", "name": "bash", "kind": "execute", "title": "sleep", "status": "running" }),
+        );
         score.wait(3_600_000_000);
         score.fact("text_appended", &json!({ "part": "prt_b", "text": "never said" }));
     });

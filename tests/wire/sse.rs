@@ -122,10 +122,18 @@ impl Kept {
         if self.bytes == other.bytes {
             return;
         }
-        let events = |kept: &Kept| String::from_utf8_lossy(&kept.bytes).split("\n\n").map(str::to_owned).collect::<Vec<_>>();
+        let events =
+            |kept: &Kept| String::from_utf8_lossy(&kept.bytes).split("\n\n").map(str::to_owned).collect::<Vec<_>>();
         let (mine, others) = (events(self), events(other));
         let at = (0..).find(|at| mine.get(*at) != others.get(*at)).unwrap();
-        let shown = |events: &[String]| events.get(at).map_or("(nothing)".to_owned(), |e| e.chars().take(600).collect());
-        panic!("{what}: event {at} of {} and {}\nstitched {}\nfresh    {}", mine.len(), others.len(), shown(&mine), shown(&others));
+        let shown =
+            |events: &[String]| events.get(at).map_or("(nothing)".to_owned(), |e| e.chars().take(600).collect());
+        panic!(
+            "{what}: event {at} of {} and {}\nstitched {}\nfresh    {}",
+            mine.len(),
+            others.len(),
+            shown(&mine),
+            shown(&others)
+        );
     }
 }

@@ -24,7 +24,10 @@ fn big_turns() -> String {
         for _ in 0..128 {
             score.fact("text_appended", &json!({ "part": "prt_a", "text": piece }));
         }
-        score.fact("tool_changed", &json!({ "call": "call_1", "name": "bash", "kind": "execute", "title": "yes", "status": "running" }));
+        score.fact(
+            "tool_changed",
+            &json!({ "call": "call_1", "name": "bash", "kind": "execute", "title": "yes", "status": "running" }),
+        );
         for _ in 0..128 {
             score.fact("output_appended", &json!({ "call": "call_1", "text": piece }));
         }

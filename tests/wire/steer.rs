@@ -154,7 +154,8 @@ fn one_of_many_answers_at_once_wins() {
     let path = format!("/v1/sessions/{session}/answers/{ask}");
     let statuses: Vec<u16> = std::thread::scope(|scope| {
         let answer = |option| post(address, &path, &json!({ "option": option })).status;
-        let answers = ["once", "always", "reject", "once", "always", "reject"].map(|option| scope.spawn(move || answer(option)));
+        let answers =
+            ["once", "always", "reject", "once", "always", "reject"].map(|option| scope.spawn(move || answer(option)));
         answers.map(|answer| answer.join().unwrap()).to_vec()
     });
     assert_eq!(statuses.iter().filter(|status| **status == 204).count(), 1, "{statuses:?}");
@@ -167,7 +168,10 @@ fn a_deleted_session_is_gone_and_a_purged_one_frees_its_room() {
     let mut score = Score::new();
     let output = "x".repeat(100_000);
     score.turn(1, |score| {
-        score.fact("tool_changed", &json!({ "call": "c", "name": "bash", "title": "b", "status": "completed", "output": output }));
+        score.fact(
+            "tool_changed",
+            &json!({ "call": "c", "name": "bash", "title": "b", "status": "completed", "output": output }),
+        );
     });
     let agent = house.plays(&score.text());
     let server = house.serve(&["--agent", &agent, "--pace", "max"]);
@@ -181,7 +185,9 @@ fn a_deleted_session_is_gone_and_a_purged_one_frees_its_room() {
     watching.fact("turn_ended");
     call(address, "DELETE", &format!("/v1/sessions/{session}"), &[], &[]).expect(204);
     watching.fact("session_deleted");
-    for path in [format!("/v1/sessions/{session}"), format!("/session/{session}"), format!("/api/build/sessions/{session}")] {
+    for path in
+        [format!("/v1/sessions/{session}"), format!("/session/{session}"), format!("/api/build/sessions/{session}")]
+    {
         get(address, &path).expect(404);
     }
     post(address, &format!("/v1/sessions/{session}/prompt"), &json!({ "text": "still there?" })).expect(404);

@@ -46,7 +46,11 @@ impl Teller {
     }
 
     /// Asks a person. `Ok(None)`: nobody chose; treat it as a refusal.
-    pub async fn ask_permission(&self, ask: PermissionAsked, raw: Option<tolka_facts::Json>) -> Result<Option<String>, Gone> {
+    pub async fn ask_permission(
+        &self,
+        ask: PermissionAsked,
+        raw: Option<tolka_facts::Json>,
+    ) -> Result<Option<String>, Gone> {
         let (answer, answered) = oneshot::channel();
         let draft = Draft { raw, ..Draft::agent(ask) };
         self.line.send(Said::Permission(draft, answer)).await.map_err(|_| Gone)?;

@@ -30,7 +30,8 @@ impl Report {
     pub(crate) fn row(&mut self, what: &str, unit: &str, ours: Figure, reference: Option<(&str, Figure)>) {
         let ratio = reference.map(|(_, reference)| ours.median / reference.median);
         let shown = ratio.map_or_else(|| "      –".to_owned(), |ratio| format!("{:6.1}%", ratio * 100.0));
-        let beside = reference.map(|(name, figure)| format!("  {name} {}", readable(figure.median))).unwrap_or_default();
+        let beside =
+            reference.map(|(name, figure)| format!("  {name} {}", readable(figure.median))).unwrap_or_default();
         println!("{shown}  {what:54} {:>10} {unit:9} ±{:3.0}%{beside}", readable(ours.median), ours.spread * 50.0);
         let _ = std::io::stdout().flush();
         self.rows.push(json!({

@@ -123,8 +123,12 @@ pub(crate) async fn seed(dir: &Path, facts: u64) -> Result<()> {
             .into(),
             (_, 3) => TurnStarted { turn: turn.as_str().into(), checkpoint: None }.into(),
             (_, 4) => StepStarted { message: format!("msg_{seq:012}").into(), model: None }.into(),
-            (_, 299) => TurnEnded { turn: turn.as_str().into(), stop: Stop::EndTurn, usage: None, cost: None, meta: None }.into(),
-            _ => TextAppended { part: format!("prt_{turn}").into(), text: format!("piece {seq} of a long story. ") }.into(),
+            (_, 299) => {
+                TurnEnded { turn: turn.as_str().into(), stop: Stop::EndTurn, usage: None, cost: None, meta: None }
+                    .into()
+            }
+            _ => TextAppended { part: format!("prt_{turn}").into(), text: format!("piece {seq} of a long story. ") }
+                .into(),
         };
         let fact: Fact = Draft::agent(event).stamp(seeded(), seq, Time::from_millis(1_794_700_000_000 + seq));
         tip.apply(&fact);

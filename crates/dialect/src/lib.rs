@@ -111,7 +111,9 @@ impl fmt::Display for Dialect {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("no dialect is called `{0}`; there are tolka, onyx, onyx-current, opencode, opencode-current, opencode-documented")]
+#[error(
+    "no dialect is called `{0}`; there are tolka, onyx, onyx-current, opencode, opencode-current, opencode-documented"
+)]
 pub struct UnknownDialect(String);
 
 impl FromStr for Dialect {

@@ -36,7 +36,11 @@ fn samples() -> Vec<Vec<u8>> {
             // Golden streams are a frame per line; a stream has them in `data:` lines.
             let is_stream = bytes.starts_with(b"data:") || bytes.starts_with(b"id:") || bytes.starts_with(b"event:");
             let lines = bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty());
-            samples.push(if is_stream { bytes } else { lines.flat_map(|l| [b"data: ", l, b"\n\n"].concat()).collect() });
+            samples.push(if is_stream {
+                bytes
+            } else {
+                lines.flat_map(|l| [b"data: ", l, b"\n\n"].concat()).collect()
+            });
         }
     }
     assert!(samples.len() > 3, "the samples are gone");

@@ -65,7 +65,11 @@ impl Blobs for NoBlobs {
 #[serde(untagged)]
 pub enum Body {
     Inline(String),
-    Blob { head: String, #[serde(flatten)] blob: BlobRef },
+    Blob {
+        head: String,
+        #[serde(flatten)]
+        blob: BlobRef,
+    },
 }
 
 impl Body {

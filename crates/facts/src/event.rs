@@ -471,4 +471,3 @@ pub enum PtyChange {
     Exited,
     Deleted,
 }
-

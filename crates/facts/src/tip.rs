@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, Usage, UsageSet};
+use crate::event::{
+    Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, Usage, UsageSet,
+};
 use crate::{CallId, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
 
 /// How many ended calls a turn remembers, to tell a late update from a new call.

@@ -42,7 +42,9 @@ pub enum ToolKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
-    Content { block: Block },
+    Content {
+        block: Block,
+    },
     Diff {
         path: String,
         /// `None` or empty: the file is new.
@@ -50,7 +52,9 @@ pub enum ToolContent {
         old: Option<Body>,
         new: Body,
     },
-    Terminal { id: String },
+    Terminal {
+        id: String,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -70,12 +70,18 @@ impl View {
                 hidden: false,
             }),
             Event::PromptDropped(e) => self.messages.retain(|m| m.turn != e.turn),
-            Event::TextAppended(e) => self.append(&e.text, |p| matches!(p, Part::Text { part, .. } if *part == e.part), || {
-                Part::Text { part: e.part.clone(), text: Rope::default() }
-            }, fact),
-            Event::ThoughtAppended(e) => self.append(&e.text, |p| matches!(p, Part::Thought { part, .. } if *part == e.part), || {
-                Part::Thought { part: e.part.clone(), text: Rope::default() }
-            }, fact),
+            Event::TextAppended(e) => self.append(
+                &e.text,
+                |p| matches!(p, Part::Text { part, .. } if *part == e.part),
+                || Part::Text { part: e.part.clone(), text: Rope::default() },
+                fact,
+            ),
+            Event::ThoughtAppended(e) => self.append(
+                &e.text,
+                |p| matches!(p, Part::Thought { part, .. } if *part == e.part),
+                || Part::Thought { part: e.part.clone(), text: Rope::default() },
+                fact,
+            ),
             Event::StepStarted(e) => {
                 let message = self.agent_message(e.message.clone(), fact);
                 self.messages.push(message);
@@ -125,7 +131,8 @@ impl View {
     fn open_message(&mut self, fact: &Fact) -> Option<&mut Message> {
         let turn = self.tip.turn.as_ref()?;
         let (turn_id, step) = (turn.id.clone(), turn.step.as_ref().map(|step| step.message.clone()));
-        let here = |m: &Message| m.role == Role::Agent && m.turn == turn_id && step.as_ref().is_none_or(|id| m.id == *id);
+        let here =
+            |m: &Message| m.role == Role::Agent && m.turn == turn_id && step.as_ref().is_none_or(|id| m.id == *id);
         if !self.messages.last().is_some_and(here) {
             if let Some(at) = self.messages.iter().rposition(here) {
                 return self.messages.get_mut(at);

@@ -86,7 +86,9 @@ impl App {
         let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
         match folder {
             Some(folder) if folder.starts_with(root) => Ok(folder.display().to_string()),
-            Some(_) => Err(Fault::Forbidden(format!("{wanted} is outside of the server's workspace, {}.", root.display()))),
+            Some(_) => {
+                Err(Fault::Forbidden(format!("{wanted} is outside of the server's workspace, {}.", root.display())))
+            }
             None => Err(Fault::BadRequest(format!("{wanted} is not a folder."))),
         }
     }

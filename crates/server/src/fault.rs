@@ -105,7 +105,9 @@ impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let message = error.to_string();
         match error {
-            SessionError::NotFound(_) | SessionError::NotAsked(_) | SessionError::NotQueued(_) => Fault::NotFound(message),
+            SessionError::NotFound(_) | SessionError::NotAsked(_) | SessionError::NotQueued(_) => {
+                Fault::NotFound(message)
+            }
             SessionError::UnknownAgent { .. }
             | SessionError::EmptyPrompt
             | SessionError::NoSuchOption { .. }
@@ -132,14 +134,14 @@ impl From<JournalError> for Fault {
     fn from(error: JournalError) -> Self {
         tracing::error!(%error, "the journal failed a request");
         match error {
-            JournalError::DiskFull { .. } => {
-                Fault::Storage("The server's disk is full. What was acknowledged is safe; free some space and try again.".to_owned())
-            }
+            JournalError::DiskFull { .. } => Fault::Storage(
+                "The server's disk is full. What was acknowledged is safe; free some space and try again.".to_owned(),
+            ),
             JournalError::NoSession { session } => Fault::NotFound(format!("Session not found: {session}")),
             JournalError::NotDeleted { .. } | JournalError::Conflict { .. } => Fault::Conflict(error.to_string()),
-            JournalError::Damaged { .. } => {
-                Fault::Storage("The server's journal is damaged; its log says where. Restore it from a backup.".to_owned())
-            }
+            JournalError::Damaged { .. } => Fault::Storage(
+                "The server's journal is damaged; its log says where. Restore it from a backup.".to_owned(),
+            ),
             JournalError::InUse { .. }
             | JournalError::TooNew { .. }
             | JournalError::Closed

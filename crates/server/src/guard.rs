@@ -28,7 +28,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Ok(Admitted::Preflight(origin)) => with_cors(StatusCode::NO_CONTENT.into_response(), Some(origin)),
         Ok(Admitted::Caller(caller, origin)) => {
             request.extensions_mut().insert(caller);
-            with_cors(next.run(request).await, origin)
+            with_cors(shaped(next.run(request).await, family).await, origin)
         }
         Err(fault) => {
             tracing::debug!(%path, reason = fault.message(), "turned away");
@@ -36,6 +36,18 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
             fault.into_response(family)
         }
     }
+}
+
+/// What an extractor refuses (a path that is not UTF-8, a number that is none) it refuses in plain text. Each
+/// family has a shape for that.
+async fn shaped(response: Response, family: Family) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_plain = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/plain"));
+    if response.status() != StatusCode::BAD_REQUEST || !is_plain {
+        return response;
+    }
+    let words = axum::body::to_bytes(response.into_body(), 4096).await.unwrap_or_default();
+    Fault::BadRequest(String::from_utf8_lossy(&words).into_owned()).into_response(family)
 }
 
 enum Admitted {
@@ -66,10 +78,15 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
         ));
     };
     let Some(token) = app.keyring.find(&presented) else {
-        return Err(Fault::Unauthorized("This token is not known here; `tolka token list` shows which are.".to_owned()));
+        return Err(Fault::Unauthorized(
+            "This token is not known here; `tolka token list` shows which are.".to_owned(),
+        ));
     };
     if !token.allows(wanted) {
-        return Err(Fault::Forbidden(format!("The token `{}` lacks the scope `{wanted}` that this needs.", token.name)));
+        return Err(Fault::Forbidden(format!(
+            "The token `{}` lacks the scope `{wanted}` that this needs.",
+            token.name
+        )));
     }
     Ok(Admitted::Caller(Caller(token.name), origin))
 }
@@ -100,7 +117,9 @@ fn host_name(host: &str) -> &str {
 
 /// Gives the origin that may read the answer, if the request comes from a page.
 fn check_origin(app: &App, headers: &HeaderMap, host: &str, path: &str) -> Result<Option<HeaderValue>, Fault> {
-    let foreign = || Fault::Forbidden("Pages of another origin may not use this server; allow one with --allow-origin.".to_owned());
+    let foreign = || {
+        Fault::Forbidden("Pages of another origin may not use this server; allow one with --allow-origin.".to_owned())
+    };
     if let Some(origin) = headers.get(header::ORIGIN) {
         let text = origin.to_str().map_err(|_| foreign())?;
         let is_own = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://")) == Some(host);

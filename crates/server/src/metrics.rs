@@ -28,9 +28,8 @@ impl Metrics {
 
     /// Counts a reader in; `None` when there are `limit` already.
     pub(crate) fn reader(&self, limit: usize) -> bool {
-        let entered = self.readers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
-            (n < limit as u64).then_some(n + 1)
-        });
+        let entered =
+            self.readers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < limit as u64).then_some(n + 1));
         if entered.is_ok() {
             self.streams.fetch_add(1, Ordering::Relaxed);
         }
@@ -53,9 +52,15 @@ impl Metrics {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let families = [Family::Tolka, Family::Onyx, Family::OpenCode];
         let names = ["{family=\"tolka\"}", "{family=\"onyx\"}", "{family=\"opencode\"}"];
-        let requests: Vec<_> = names.into_iter().zip(families.map(|family| read(&self.requests[family as usize]))).collect();
+        let requests: Vec<_> =
+            names.into_iter().zip(families.map(|family| read(&self.requests[family as usize]))).collect();
         metric("tolka_requests_total", "counter", "Requests by family of routes.", &requests);
-        metric("tolka_requests_refused_total", "counter", "Requests that the guard turned away.", &[("", read(&self.turned_away))]);
+        metric(
+            "tolka_requests_refused_total",
+            "counter",
+            "Requests that the guard turned away.",
+            &[("", read(&self.turned_away))],
+        );
         metric("tolka_readers", "gauge", "Streams that are open.", &[("", read(&self.readers))]);
         metric("tolka_streams_total", "counter", "Streams that were opened.", &[("", read(&self.streams))]);
         metric("tolka_stream_bytes_total", "counter", "Bytes told on streams.", &[("", read(&self.bytes))]);

@@ -42,10 +42,7 @@ async fn index(State(_): State<App>, request: Request) -> Response {
 }
 
 fn asset(kind: &'static str, content: &'static str) -> Response {
-    let headers = [
-        (header::CONTENT_TYPE, kind),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-    ];
+    let headers =
+        [(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache"), (header::CONTENT_SECURITY_POLICY, POLICY)];
     (headers, content).into_response()
 }

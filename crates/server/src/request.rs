@@ -22,9 +22,9 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 /// A JSON body; nothing at all counts as `{}`.
 pub(crate) async fn json_body(body: Body) -> Result<Value, Fault> {
     let limited = Limited::new(body, BODY_LIMIT);
-    let collected = tokio::time::timeout(BODY_TIME, limited.collect()).await.map_err(|_| {
-        Fault::Timeout(format!("The body did not arrive within {} s.", BODY_TIME.as_secs()))
-    })?;
+    let collected = tokio::time::timeout(BODY_TIME, limited.collect())
+        .await
+        .map_err(|_| Fault::Timeout(format!("The body did not arrive within {} s.", BODY_TIME.as_secs())))?;
     let bytes = match collected {
         Ok(collected) => collected.to_bytes(),
         Err(error) if error.is::<LengthLimitError>() => {
@@ -35,8 +35,10 @@ pub(crate) async fn json_body(body: Body) -> Result<Value, Fault> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(Value::Object(serde_json::Map::new()));
     }
-    let text = std::str::from_utf8(&bytes).map_err(|error| Fault::BadRequest(format!("The body is not UTF-8: {error}.")))?;
-    let value: Value = serde_json::from_str(text).map_err(|error| Fault::BadRequest(format!("The body is not JSON: {error}.")))?;
+    let text =
+        std::str::from_utf8(&bytes).map_err(|error| Fault::BadRequest(format!("The body is not UTF-8: {error}.")))?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|error| Fault::BadRequest(format!("The body is not JSON: {error}.")))?;
     if !value.is_object() {
         return Err(Fault::BadRequest("The body must be a JSON object.".to_owned()));
     }

@@ -86,7 +86,9 @@ impl TokenFile {
 
     pub fn list(&self) -> Result<Vec<Token>, TokenError> {
         match std::fs::read(&self.path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| TokenError::Malformed { path: self.path.clone(), error }),
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| TokenError::Malformed { path: self.path.clone(), error })
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(self.failed(error)),
         }

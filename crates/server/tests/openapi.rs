@@ -107,7 +107,9 @@ impl House {
         let mut socket = TcpStream::connect(self.address).await.unwrap();
         let body = body.map(|body| body.to_string()).unwrap_or_default();
         let (verb, address, length) = (method.to_uppercase(), self.address, body.len());
-        let head = format!("{verb} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+        let head = format!(
+            "{verb} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        );
         socket.write_all(head.as_bytes()).await.unwrap();
         socket.write_all(body.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
@@ -131,7 +133,8 @@ async fn every_documented_path_is_a_route() {
     let house = House::open().await;
     for (method, path) in documented(&document()) {
         let (status, answer) = house.ask(&method, &path.replace(['{', '}'], "x"), None).await;
-        let is_nowhere = answer["error"]["message"].as_str().is_some_and(|message| message.starts_with("nothing is at"));
+        let is_nowhere =
+            answer["error"]["message"].as_str().is_some_and(|message| message.starts_with("nothing is at"));
         assert!(status != 405 && !is_nowhere, "{method} {path}: {status} {answer}");
     }
     let (status, answer) = house.ask("get", "/v1/nowhere", None).await;

@@ -8,13 +8,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
 use tolka_facts::event::{
-    Failed, FailureKind, Model, OptionKind, PermissionAnswered, PermissionAsked, PromptDropped, PromptQueued,
-    QuestionAnswered, SessionChanged, SessionDeleted, Stop, TurnStarted,
+    Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop, TurnStarted,
 };
-use tolka_facts::{Ask, Block, Draft, Event, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
+use tolka_facts::{Block, Draft, Event, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
 use tolka_journal::{JournalError, Scope};
 
 use crate::SessionError;
+use crate::answer::Answer;
 use crate::ledger::Ledger;
 use crate::turn::{RunningTurn, end_turn, withdraw_asks};
 
@@ -66,17 +66,6 @@ pub struct Accepted {
     pub ahead: usize,
     /// The same request had been taken before.
     pub repeated: bool,
-}
-
-/// An answer to a permission or a question.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// One of the options by its id.
-    Option { id: String, reason: Option<String> },
-    /// By what it means, for families that know no ids.
-    Kind { allow: bool, always: bool, reason: Option<String> },
-    Questions(Vec<Vec<String>>),
-    RejectQuestions,
 }
 
 pub(crate) struct Actor {
@@ -241,7 +230,7 @@ impl Actor {
         }
     }
 
-    async fn append(&mut self, draft: Draft) -> Result<(), SessionError> {
+    pub(crate) async fn append(&mut self, draft: Draft) -> Result<(), SessionError> {
         self.ledger.append(vec![draft]).await.map_err(|(_, error)| error.into())
     }
 
@@ -341,70 +330,6 @@ impl Actor {
             self.abandon(Stop::Cancelled).await;
         }
         self.append(Draft::client(SessionDeleted {})).await
-    }
-
-    /// The first answer wins: whoever comes later learns that it was answered.
-    async fn answer(&mut self, request: &RequestId, given: Answer, by: String) -> Result<(), SessionError> {
-        let Some(ask) = self.ledger.tip.asks().find(|ask| ask.request() == request).cloned() else {
-            let answered = self.ledger.journal().mark(&self.session, &format!("answered:{request}")).await?;
-            let request = request.clone();
-            return Err(match answered {
-                Some(_) => SessionError::AlreadyAnswered(request),
-                None => SessionError::NotAsked(request),
-            });
-        };
-        match ask {
-            Ask::Permission(ask) => {
-                let (option, reason) = choose(&ask, given)?;
-                let request = ask.request;
-                let answered =
-                    PermissionAnswered { request: request.clone(), option: Some(option.clone()), by, reason };
-                self.append(Draft::client(answered)).await?;
-                self.turn.iter_mut().for_each(|turn| turn.permission_answered(&request, Some(option.clone())));
-            }
-            Ask::Question(ask) => {
-                let answers = match given {
-                    Answer::Questions(answers) if answers.len() == ask.questions.len() => Some(answers),
-                    Answer::Questions(answers) => {
-                        let (given, asked) = (answers.len(), ask.questions.len());
-                        return Err(SessionError::WrongAnswers { given, asked });
-                    }
-                    Answer::RejectQuestions | Answer::Option { .. } | Answer::Kind { .. } => None,
-                };
-                let request = ask.request;
-                let answered = QuestionAnswered { request: request.clone(), answers: answers.clone(), by };
-                self.append(Draft::client(answered)).await?;
-                self.turn.iter_mut().for_each(|turn| turn.question_answered(&request, answers.clone()));
-            }
-        }
-        Ok(())
-    }
-}
-
-fn choose(ask: &PermissionAsked, given: Answer) -> Result<(String, Option<String>), SessionError> {
-    let known = || ask.options.iter().map(|option| option.id.as_str()).collect::<Vec<_>>().join(", ");
-    let by_kind = |wanted: [OptionKind; 2]| {
-        let find = |kind| ask.options.iter().find(|option| option.kind == kind);
-        wanted.into_iter().find_map(find).map(|option| option.id.clone())
-    };
-    match given {
-        Answer::Option { id, reason } if ask.options.iter().any(|option| option.id == id) => Ok((id, reason)),
-        Answer::Option { id, .. } => Err(SessionError::NoSuchOption { given: id, known: known() }),
-        Answer::Kind { allow, always, reason } => {
-            use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-            let wanted = match (allow, always) {
-                (true, false) => [AllowOnce, AllowAlways],
-                (true, true) => [AllowAlways, AllowOnce],
-                (false, false) => [RejectOnce, RejectAlways],
-                (false, true) => [RejectAlways, RejectOnce],
-            };
-            let id = by_kind(wanted);
-            let given = if allow { "allow" } else { "reject" }.to_owned();
-            Ok((id.ok_or_else(|| SessionError::NoSuchOption { given, known: known() })?, reason))
-        }
-        Answer::Questions(_) | Answer::RejectQuestions => {
-            Err(SessionError::NoSuchOption { given: "answers to questions".to_owned(), known: known() })
-        }
     }
 }
 

@@ -8,9 +8,10 @@ use tolka_facts::event::{Model, Parent, SessionChanged, SessionCreated};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
 use tolka_journal::{Journal, SessionQuery};
 
-use crate::actor::{Accepted, Actor, Answer, Command, PromptRequest, Reply};
-use crate::ledger::Ledger;
 use crate::SessionError;
+use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
+use crate::answer::Answer;
+use crate::ledger::Ledger;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
 const COMMANDS: usize = 64;
@@ -102,7 +103,13 @@ impl Desk {
         self.call(session, |reply| Command::Cancel(queue_too, reply)).await
     }
 
-    pub async fn answer(&self, session: &SessionId, request: RequestId, answer: Answer, by: String) -> Result<(), SessionError> {
+    pub async fn answer(
+        &self,
+        session: &SessionId,
+        request: RequestId,
+        answer: Answer,
+        by: String,
+    ) -> Result<(), SessionError> {
         self.call(session, |reply| Command::Answer(request, answer, by, reply)).await
     }
 
@@ -162,7 +169,12 @@ impl Desk {
     }
 
     /// Two may load the same session at once; the first to come here makes the actor.
-    fn spawn(&self, session: &SessionId, ledger: Ledger, agent: Arc<dyn Agent>) -> Result<mpsc::Sender<Command>, SessionError> {
+    fn spawn(
+        &self,
+        session: &SessionId,
+        ledger: Ledger,
+        agent: Arc<dyn Agent>,
+    ) -> Result<mpsc::Sender<Command>, SessionError> {
         let mut live = self.live();
         if live.closed {
             return Err(SessionError::ShuttingDown);

@@ -5,11 +5,13 @@
 //! ends as interrupted, what it left open is closed and marked as closed by us, and the queue goes on.
 
 mod actor;
+mod answer;
 mod desk;
 mod error;
 mod ledger;
 mod turn;
 
-pub use actor::{Accepted, Answer, PromptRequest};
+pub use actor::{Accepted, PromptRequest};
+pub use answer::Answer;
 pub use desk::{Desk, NewSession};
 pub use error::SessionError;

@@ -19,7 +19,8 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn new(url: &str, token: Option<String>) -> Result<Self> {
         let address = url.trim().strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let address = address.filter(|address| !address.is_empty()).with_context(|| format!("`{url}` is no address"))?;
+        let address =
+            address.filter(|address| !address.is_empty()).with_context(|| format!("`{url}` is no address"))?;
         Ok(Client { address: address.to_owned(), token })
     }
 
@@ -43,11 +44,13 @@ impl Client {
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>, accept: &str) -> Result<Response<Incoming>> {
-        let socket = TcpStream::connect(&self.address).await.with_context(|| format!("cannot reach {}", self.address))?;
+        let socket =
+            TcpStream::connect(&self.address).await.with_context(|| format!("cannot reach {}", self.address))?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
         // It lives as long as the response's body is read, and its errors come out there.
         tokio::spawn(connection);
-        let mut request = Request::builder().method(method).uri(path).header("host", &self.address).header("accept", accept);
+        let mut request =
+            Request::builder().method(method).uri(path).header("host", &self.address).header("accept", accept);
         if let Some(token) = &self.token {
             request = request.header("authorization", format!("Bearer {token}"));
         }

@@ -58,7 +58,9 @@ impl DataArgs {
         let base = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
         let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share"));
         let base = base.filter(|base| base.is_absolute()).or_else(home);
-        Ok(base.ok_or_else(|| anyhow::anyhow!("there is no home folder; say where to keep things with --data"))?.join("tolka"))
+        Ok(base
+            .ok_or_else(|| anyhow::anyhow!("there is no home folder; say where to keep things with --data"))?
+            .join("tolka"))
     }
 }
 
@@ -66,17 +68,18 @@ fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
     let filter = tracing_subscriber::EnvFilter::try_from_env("TOLKA_LOG").unwrap_or_else(|_| "warn".into());
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let ended = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into).and_then(|runtime| {
-        runtime.block_on(async {
-            match cli.command {
-                Command::Serve(command) => command.run().await,
-                Command::Run(command) => command.run().await,
-                Command::Sessions(command) => command.run().await,
-                Command::Replay(command) => command.run().await,
-                Command::Token(command) => command.run(),
-            }
-        })
-    });
+    let ended =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Into::into).and_then(|runtime| {
+            runtime.block_on(async {
+                match cli.command {
+                    Command::Serve(command) => command.run().await,
+                    Command::Run(command) => command.run().await,
+                    Command::Sessions(command) => command.run().await,
+                    Command::Replay(command) => command.run().await,
+                    Command::Token(command) => command.run(),
+                }
+            })
+        });
     match ended {
         Ok(code) => code,
         Err(error) => {

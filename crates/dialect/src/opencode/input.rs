@@ -41,14 +41,18 @@ fn block(part: &Value, at: usize) -> Result<Block, InputError> {
             .ok_or_else(|| InputError::new("Expected a file: or base64 data: URL", path("url"))),
         "agent" => Ok(Block::text(format!("@{}", text("name")?))),
         "subtask" => Ok(Block::text(text("prompt")?)),
-        other => Err(InputError::new(format!("Expected \"text\", \"file\", \"agent\" or \"subtask\", got \"{other}\""), path("type"))),
+        other => Err(InputError::new(
+            format!("Expected \"text\", \"file\", \"agent\" or \"subtask\", got \"{other}\""),
+            path("type"),
+        )),
     }
 }
 
 fn file(url: &str, mime: &str, filename: Option<&str>) -> Option<Block> {
     if let Some(data) = url.strip_prefix("data:") {
         let (kind, data) = data.split_once(',')?;
-        let mime = Some(kind.split(';').next().unwrap_or_default()).filter(|m| !m.is_empty()).unwrap_or(mime).to_owned();
+        let mime =
+            Some(kind.split(';').next().unwrap_or_default()).filter(|m| !m.is_empty()).unwrap_or(mime).to_owned();
         let data = kind.ends_with(";base64").then(|| data.to_owned())?;
         return Some(match mime.split('/').next() {
             Some("image") => Block::Image { data: data.into(), mime, uri: None },

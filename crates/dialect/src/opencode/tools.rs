@@ -26,7 +26,10 @@ pub(super) struct ToolPart<'a> {
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 enum State<'a> {
-    Pending { input: &'a RawValue, raw: &'a Rope },
+    Pending {
+        input: &'a RawValue,
+        raw: &'a Rope,
+    },
     Running {
         input: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +47,12 @@ enum State<'a> {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<Value>,
     },
-    Error { input: &'a RawValue, error: String, metadata: Value, time: Span },
+    Error {
+        input: &'a RawValue,
+        error: String,
+        metadata: Value,
+        time: Span,
+    },
 }
 
 #[derive(Serialize)]

@@ -16,7 +16,9 @@ pub(crate) struct Channel {
 pub(crate) enum Whose {
     Session(SessionId),
     /// All sessions, or those of one folder.
-    Feed { directory: Option<String> },
+    Feed {
+        directory: Option<String>,
+    },
 }
 
 impl Channel {

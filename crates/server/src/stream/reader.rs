@@ -24,7 +24,10 @@ const RETRY: u32 = 250;
 pub(crate) enum Until {
     Never,
     /// `at`: the place of its last fact, if it has ended already.
-    TurnEnds { turn: TurnId, at: Option<u64> },
+    TurnEnds {
+        turn: TurnId,
+        at: Option<u64>,
+    },
 }
 
 #[derive(Debug)]
@@ -154,7 +157,8 @@ impl Reader {
                 Source::Behind => {
                     let journal = self.tongues.journal().clone();
                     let follow = Follow::new(journal.clone(), self.channel.scope(), self.cursor.before());
-                    self.source = Source::Own(Box::new(Own { follow, voice: Voice::new(journal, self.channel.clone()) }));
+                    self.source =
+                        Source::Own(Box::new(Own { follow, voice: Voice::new(journal, self.channel.clone()) }));
                 }
                 Source::Own(_) => {
                     // Taken out while it works: should this be dropped half way, what is left is a reader that

@@ -77,7 +77,15 @@ impl Voice {
             let session = &entry.fact.session;
             self.ready_speaker(session, entry.fact.seq - 1).await?;
             let Some(speaker) = self.speakers.get_mut(session) else { continue };
-            let keep = speaker.encode(entry, cursor, &self.channel, &self.blobs, self.journal.epoch(), &mut self.frames, &mut open);
+            let keep = speaker.encode(
+                entry,
+                cursor,
+                &self.channel,
+                &self.blobs,
+                self.journal.epoch(),
+                &mut self.frames,
+                &mut open,
+            );
             if let Some(state) = keep {
                 self.journal.keep(session, self.channel.dialect.name(), state).await?;
             }
@@ -94,7 +102,12 @@ impl Voice {
     }
 
     /// The payloads of facts in a row, with their positions: for readers that want no stream.
-    pub(crate) async fn payloads(&mut self, entries: &[Entry], cursor: Cursor, mut each: impl FnMut(Cursor, &[u8])) -> Result<(), JournalError> {
+    pub(crate) async fn payloads(
+        &mut self,
+        entries: &[Entry],
+        cursor: Cursor,
+        mut each: impl FnMut(Cursor, &[u8]),
+    ) -> Result<(), JournalError> {
         for entry in entries {
             let session = &entry.fact.session;
             self.ready_speaker(session, entry.fact.seq - 1).await?;
@@ -145,7 +158,10 @@ impl Speaker {
         dialect: Dialect,
         seq: u64,
     ) -> Result<Self, JournalError> {
-        let idle = journal.kept(session, TIP, seq, true).await?.and_then(|kept| serde_json::from_slice::<Tip>(&kept.state).ok());
+        let idle = journal
+            .kept(session, TIP, seq, true)
+            .await?
+            .and_then(|kept| serde_json::from_slice::<Tip>(&kept.state).ok());
         let spoken = journal.kept(session, dialect.name(), seq, false).await?;
         let spoken = spoken.and_then(|kept| serde_json::from_slice::<KeptSpeaker>(&kept.state).ok());
         let spoken = spoken.and_then(|kept| Some((kept.tip, dialect.resume(kept.encoder.as_bytes())?)));

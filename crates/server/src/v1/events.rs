@@ -110,14 +110,18 @@ pub(super) async fn feed(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
-    let channel =
-        Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
+    let channel = Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
     let head = *app.journal().watch(&Scope::All).borrow();
     let cursor = match last_event_id(&headers).or(query.after.as_deref()) {
         None => Cursor::whole(head),
-        Some(text) => Cursor::of_feed(text, app.journal().epoch()).filter(|cursor| cursor.place <= head).ok_or_else(|| {
-            Fault::Gone("This cursor is not of this journal. Start without `after`, and read a view of each session first.".to_owned())
-        })?,
+        Some(text) => {
+            Cursor::of_feed(text, app.journal().epoch()).filter(|cursor| cursor.place <= head).ok_or_else(|| {
+                Fault::Gone(
+                    "This cursor is not of this journal. Start without `after`, and read a view of each session first."
+                        .to_owned(),
+                )
+            })?
+        }
     };
     if query.wants_page(&headers)? {
         return page(&app, channel, cursor, &query).await;
@@ -135,7 +139,8 @@ async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) 
         Whose::Feed { .. } => Scope::All,
     };
     let is_feed = scope == Scope::All;
-    let name = |cursor: Cursor| if is_feed { format!("{}.{cursor}", app.journal().epoch()) } else { cursor.to_string() };
+    let name =
+        |cursor: Cursor| if is_feed { format!("{}.{cursor}", app.journal().epoch()) } else { cursor.to_string() };
     let mut follow = Follow::new(app.journal().clone(), scope, cursor.before());
     let mut voice = Voice::new(app.journal().clone(), channel);
     let deadline = tokio::time::Instant::now() + wait;

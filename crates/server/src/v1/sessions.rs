@@ -30,7 +30,8 @@ pub(super) struct ListQuery {
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
     let after = query.after.map(SessionId::from);
-    let rows = app.journal().sessions(SessionQuery { workspace: query.workspace, limit, after, deleted: false }).await?;
+    let rows =
+        app.journal().sessions(SessionQuery { workspace: query.workspace, limit, after, deleted: false }).await?;
     let next = (rows.len() == limit).then(|| rows.last().map(|row| row.head.id.clone())).flatten();
     let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head, row.seq)).collect();
     Ok(axum::Json(json!({ "sessions": sessions, "next": next })).into_response())
@@ -84,7 +85,11 @@ pub(super) struct DeleteQuery {
 }
 
 /// With `?purge=true` the facts and blobs go too, also of a session that was deleted before.
-pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>, Query(query): Query<DeleteQuery>) -> Answered {
+pub(super) async fn delete(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<DeleteQuery>,
+) -> Answered {
     let session = SessionId::from(id);
     let deleted = app.desk.delete(&session).await;
     if !query.purge {
@@ -134,7 +139,8 @@ pub(super) async fn queue(State(app): State<App>, Path(id): Path<String>) -> Ans
         .iter()
         .map(|queued| json!({ "turn": queued.prompt.turn, "message": queued.prompt.message, "content": queued.prompt.content, "time": queued.time }))
         .collect();
-    let running = tip.turn.as_ref().map(|turn| json!({ "turn": turn.id, "message": turn.message, "started": turn.started }));
+    let running =
+        tip.turn.as_ref().map(|turn| json!({ "turn": turn.id, "message": turn.message, "started": turn.started }));
     Ok(axum::Json(json!({ "running": running, "waiting": waiting })).into_response())
 }
 

@@ -55,7 +55,8 @@ impl Run {
             bail!("the prompt is empty");
         }
         let workspace = self.workspace.canonicalize();
-        let workspace = workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
+        let workspace =
+            workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
         let agents = agents(&self.agent, self.pace)?;
         let attached = Attached::to(&self.data.folder()?, &workspace, agents, self.token.clone()).await?;
         let followed = self.follow(&attached.client, &prompt, &workspace.display().to_string()).await;
@@ -73,7 +74,8 @@ impl Run {
             }
         };
         let accepted = client.post(&format!("/v1/sessions/{session}/prompt"), &json!({ "text": prompt })).await?;
-        let (turn, position) = (accepted["turn"].as_str().unwrap_or_default(), accepted["position"].as_str().unwrap_or("0"));
+        let (turn, position) =
+            (accepted["turn"].as_str().unwrap_or_default(), accepted["position"].as_str().unwrap_or("0"));
         let mut events = client.events(&format!("/v1/sessions/{session}/events?after={position}")).await?;
         let mut render = Render::new();
         while let Some(event) = events.next().await? {

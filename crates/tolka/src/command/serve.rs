@@ -57,7 +57,8 @@ pub(crate) struct Serve {
 impl Serve {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let workspace = self.workspace.canonicalize();
-        let workspace = workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
+        let workspace =
+            workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
         let mut config = config(self.data.folder()?, workspace);
         config.host = self.host;
         config.port = self.port;

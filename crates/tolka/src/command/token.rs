@@ -34,9 +34,7 @@ enum Action {
     /// List names and scopes
     List,
     /// Take a token back; it stops working at once
-    Revoke {
-        name: String,
-    },
+    Revoke { name: String },
 }
 
 impl TokenCommand {
