@@ -29,13 +29,13 @@ async function asks(t) {
   return { seen, tools: [...parts().values()].filter((part) => part.type === "tool") };
 }
 
-test("a call that waits for leave is running, with its input", { todo: "told as pending, whose input is not looked at" }, async (t) => {
+test("a call that waits for leave is running, with its input", async (t) => {
   const { seen } = await asks(t);
   assert.deepEqual(seen.map(({ part }) => part.state.status), ["running", "running"]);
   assert.equal(seen[1].part.state.input.command, "ls; exit 3");
 });
 
-test("leave for an edit shows the edit", { todo: "metadata is the agent's raw input" }, async (t) => {
+test("leave for an edit shows the edit", async (t) => {
   const { seen } = await asks(t);
   const { filepath, diff } = seen[0].request.metadata;
   assert.equal(filepath, "/workspace/claude-rich/a.ts");
@@ -43,7 +43,7 @@ test("leave for an edit shows the edit", { todo: "metadata is the agent's raw in
   assert.match(diff, /^\+const x = 2;$/m);
 });
 
-test("tools of files name the file as OpenCode does", { todo: "Claude's file_path is passed through" }, async (t) => {
+test("tools of files name the file as OpenCode does", async (t) => {
   const { tools } = await asks(t);
   const files = tools.filter(({ tool }) => ["read", "edit", "write"].includes(tool));
   assert.deepEqual(files.map(({ state }) => state.input.filePath), ["a.ts", "a.ts", "b.ts"].map((name) => `/workspace/claude-rich/${name}`));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::bad_input::{FAMILIES, Family, state};
-use crate::http::{Connection, call, get, new_session, request, try_call};
+use crate::http::{Connection, call, get, new_session, prompt, request, try_call};
 use crate::recording::short_turn;
 use crate::server::House;
 use crate::sse::Stream;
@@ -210,4 +210,24 @@ fn no_more_streams_are_opened_than_are_allowed() {
         connection.send(&request(address, "GET", &path, &[], &[])).unwrap();
         (connection.head().unwrap().0 == 200).then_some(())
     });
+}
+
+#[test]
+fn streams_say_that_they_must_not_be_held_up_on_their_way() {
+    let house = House::new();
+    let server = house.serve(&["--agent", &house.plays(&short_turn()), "--pace", "max"]);
+    let (address, session) = (server.address, new_session(server.address));
+    let turn = prompt(address, &session);
+    let of_turn = format!("/api/build/sessions/{session}/turns/{turn}/events");
+    for path in [format!("/v1/sessions/{session}/events"), "/event".into(), "/global/event".into(), of_turn] {
+        let stream = Stream::open(address, &path, None).unwrap();
+        let header =
+            |name: &str| stream.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        assert_eq!(header("content-type"), Some("text/event-stream; charset=utf-8"), "{path}");
+        assert_eq!(header("cache-control"), Some("no-cache, no-transform"), "{path}");
+        assert_eq!((header("x-accel-buffering"), header("content-encoding")), (Some("no"), None), "{path}");
+        if path.contains(&session) {
+            assert_eq!(header("tolka-session"), Some(session.as_str()), "{path}");
+        }
+    }
 }

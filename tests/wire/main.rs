@@ -12,6 +12,7 @@ mod http;
 mod kill;
 mod limits;
 mod recording;
+mod run;
 mod server;
 mod shutdown;
 mod sse;

@@ -41,7 +41,9 @@ impl Agent for Replay {
 
     fn model(&self) -> Model {
         let recorded = self.recording.model.clone();
-        recorded.unwrap_or_else(|| Model { provider: "replay".into(), id: self.name.clone() })
+        let file = self.name.rsplit('/').next().unwrap_or(&self.name);
+        let id = file.strip_suffix(".jsonl").unwrap_or(file).to_owned();
+        recorded.unwrap_or_else(|| Model { provider: "replay".into(), id })
     }
 
     fn open(&self, place: Place) -> Box<dyn Mind> {

@@ -14,6 +14,9 @@ pub struct View {
     pub artifacts: Vec<ArtifactSaved>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands: Vec<Command>,
+    /// What stands beside the conversation, as it was told: notices, answers, compactions, failures between turns.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub asides: Vec<Fact>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +106,13 @@ impl View {
                     message.failure = failure;
                 }
             }
+            Event::Noticed(_)
+            | Event::CompactionEnded(_)
+            | Event::PermissionAnswered(_)
+            | Event::QuestionAnswered(_) => {
+                self.asides.push(fact.clone());
+            }
+            Event::Failed(_) if self.tip.turn.is_none() => self.asides.push(fact.clone()),
             Event::ArtifactSaved(e) => self.artifacts.push(e.clone()),
             Event::CommandsSet(e) => self.commands.clone_from(&e.commands),
             Event::MessageHidden(e) => {

@@ -10,15 +10,20 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tolka_facts::Time;
-use tolka_journal::Journal;
-use tolka_session::Desk;
+use tolka_facts::event::VersionChanged;
+use tolka_facts::{Event, SessionId, Time};
+use tolka_journal::{Journal, Scope};
+use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
 use crate::metrics::Metrics;
 use crate::stream::Tongues;
 use crate::token::Keyring;
 use crate::{guard, listen, onyx, opencode, page, v1};
+
+/// Clients come back within this time after a restart.
+const RECONNECT_MICROS: u64 = 15_000_000;
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -48,6 +53,8 @@ pub enum StartError {
     Listen { address: SocketAddr, error: std::io::Error },
     #[error(transparent)]
     Tokens(#[from] crate::token::TokenError),
+    #[error(transparent)]
+    Session(#[from] SessionError),
 }
 
 /// Shared by all requests; cheap to clone.
@@ -63,6 +70,8 @@ pub(crate) struct Shared {
     /// Turns true when the server goes down; streams end on it.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) started: Time,
+    /// The journal's head before this run wrote anything.
+    pub(crate) began_at: u64,
 }
 
 impl std::ops::Deref for App {
@@ -76,6 +85,14 @@ impl std::ops::Deref for App {
 impl App {
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         self.desk.journal()
+    }
+
+    /// Where a feed starts for a client that names no cursor: at now. Right after a start that is the moment before
+    /// it, so that a client which reconnects without a cursor still learns how the last run's turns ended.
+    pub(crate) fn feed_start(&self) -> u64 {
+        let head = *self.journal().watch(&Scope::All).borrow();
+        let is_fresh = Time::now().micros().saturating_sub(self.started.micros()) < RECONNECT_MICROS;
+        if is_fresh && self.began_at > 0 { self.began_at } else { head }
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.
@@ -112,6 +129,11 @@ impl Server {
         let failed = |error| StartError::Listen { address: wanted, error };
         let listener = TcpListener::bind(wanted).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let head = *desk.journal().watch(&Scope::All).borrow();
+        if head == 0 {
+            // Nobody reads yet: nobody is told that a server which has never run was updated.
+            desk.note(VersionChanged { version: VERSION.to_owned() }).await?;
+        }
         let (stop, stopping) = watch::channel(false);
         let app = App(Arc::new(Shared {
             tongues: Tongues::new(desk.journal().clone()),
@@ -121,6 +143,7 @@ impl Server {
             metrics: Metrics::default(),
             stopping,
             started: Time::now(),
+            began_at: head,
         }));
         Ok(Server { app, listener, address, stop })
     }
@@ -145,6 +168,9 @@ impl Server {
                 Ok(n) => tracing::info!(sessions = n, "took up what the last run left open"),
                 Err(error) => tracing::error!(%error, "some sessions could not be taken up"),
             }
+            if let Err(error) = note_version(&recovering).await {
+                tracing::error!(%error, "the version could not be noted");
+            }
         });
         listen::serve(listener, router, app.clone(), shutdown, stop).await;
         recovery.abort();
@@ -157,6 +183,25 @@ impl std::fmt::Debug for Server {
     }
 }
 
+/// Notes in the server's own journal when another version has taken over: clients show that they may have to reload.
+async fn note_version(desk: &Desk) -> Result<(), SessionError> {
+    let (scope, mut last, mut at) = (Scope::Session(SessionId::server()), None, 0);
+    loop {
+        let page = desk.journal().read(&scope, at, 256).await?;
+        let Some(entry) = page.last() else { break };
+        at = entry.place;
+        let versions = page.iter().filter_map(|entry| match &entry.fact.event {
+            Event::VersionChanged(changed) => Some(changed.version.clone()),
+            _ => None,
+        });
+        last = versions.last().or(last);
+    }
+    if last.as_deref() == Some(VERSION) {
+        return Ok(());
+    }
+    desk.note(VersionChanged { version: VERSION.to_owned() }).await
+}
+
 fn router(app: App) -> Router {
     Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -164,6 +209,7 @@ fn router(app: App) -> Router {
         .merge(page::routes())
         .merge(onyx::routes())
         .merge(opencode::routes())
+        .route("/v1/", get(v1::about))
         .nest("/v1", v1::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)

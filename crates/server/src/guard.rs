@@ -12,6 +12,7 @@ use base64::Engine;
 
 use crate::app::App;
 use crate::fault::{Family, Fault};
+use crate::request::decoded;
 use crate::token::Scope;
 
 pub(crate) const COOKIE: &str = "tolka_token";
@@ -73,7 +74,7 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
     let presented = linked.or_else(|| presented_token(headers));
     let Some(presented) = presented else {
         return Err(Fault::Unauthorized(
-            "A token is needed: send it as `Authorization: Bearer <token>`, as the password of Basic, or open the link that the server printed."
+            "A token is needed: send it as `Authorization: Bearer <token>`, as the password of Basic, or open /?token=<token> once in a browser."
                 .to_owned(),
         ));
     };
@@ -161,7 +162,7 @@ fn presented_token(headers: &HeaderMap) -> Option<String> {
 }
 
 pub(crate) fn linked_token(query: Option<&str>) -> Option<String> {
-    query?.split('&').find_map(|pair| pair.strip_prefix("token=")).map(str::to_owned)
+    query?.split('&').find_map(|pair| pair.strip_prefix("token=")).map(decoded)
 }
 
 /// What a request needs. Reading is `view`; what steers an agent is `prompt`; what lets it act is `approve`;

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tolka_facts::event::InstanceDisposed;
 
 use crate::app::App;
 
@@ -60,6 +61,10 @@ pub(crate) async fn serve(
     }
     drop(listener);
     // Turns end first, so that their streams can still tell it.
+    let disposed = InstanceDisposed { directory: app.config.workspace.display().to_string() };
+    if let Err(error) = app.desk.note(disposed).await {
+        tracing::error!(%error, "the shutdown could not be noted");
+    }
     app.desk.shut_down().await;
     stop.send_replace(true);
     let all_ended = async { while connections.join_next().await.is_some() {} };

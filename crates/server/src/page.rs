@@ -25,9 +25,11 @@ pub(crate) fn routes() -> Router<App> {
         .route("/assets/page.js", get(|| async { asset("text/javascript; charset=utf-8", SCRIPT) }))
 }
 
-async fn index(State(_): State<App>, request: Request) -> Response {
-    // The printed link carries the token once; from then on it is in a cookie that scripts cannot read.
-    if let Some(token) = linked_token(request.uri().query()) {
+async fn index(State(app): State<App>, request: Request) -> Response {
+    // A link carries the token once; from then on it is in a cookie that scripts cannot read. One that is not known
+    // must not take a good one's place.
+    let linked = linked_token(request.uri().query()).filter(|token| app.keyring.find(token).is_some());
+    if let Some(token) = linked {
         let mut response = Redirect::to("/").into_response();
         let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
         return match HeaderValue::from_str(&cookie) {

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::fault::Fault;
+use crate::fault::{Fault, TolkaError};
 use crate::stream::Reader;
 
 /// Images come inside prompts as base64; more than this is a file to upload, not a prompt.
@@ -43,6 +46,20 @@ pub(crate) async fn json_body(body: Body) -> Result<Value, Fault> {
         return Err(Fault::BadRequest("The body must be a JSON object.".to_owned()));
     }
     Ok(value)
+}
+
+/// What stands behind the `?`, read into `T`; what cannot be is an error in our own shape.
+pub(crate) struct Checked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Checked<T> {
+    type Rejection = TolkaError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, TolkaError> {
+        let read = Query::<T>::try_from_uri(&parts.uri);
+        let query =
+            read.map_err(|error| Fault::BadRequest(format!("The query cannot be used: {}.", error.body_text())))?;
+        Ok(Checked(query.0))
+    }
 }
 
 /// An optional string of a body; another type is an error that names the field.
@@ -139,4 +156,38 @@ pub(crate) fn event_stream(body: Body) -> Response {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     response
+}
+
+/// Text as `encodeURIComponent` writes it, read back; what does not decode was meant as it stands.
+pub(crate) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let hex = tail.get(..2).filter(|hex| byte == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
+        let value = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match value {
+            Some(value) => {
+                bytes.push(value);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_decode_as_the_sdk_encodes_them() {
+        assert_eq!(decoded("%2Fhome%2Fu%20v%2Fm%C3%A5l"), "/home/u v/mål");
+        for plain in ["/home/u", "/a%", "/a%2", "/a%zz", "/a%+1", "/a%ff"] {
+            assert_eq!(decoded(plain), plain);
+        }
+    }
 }

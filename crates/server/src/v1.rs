@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/events", get(events::session))
 }
 
-async fn about(State(app): State<App>) -> Response {
+pub(crate) async fn about(State(app): State<App>) -> Response {
     let agents: Vec<&str> = app.desk.agents().iter().map(|agent| agent.name()).collect();
     axum::Json(json!({
         "name": "tolka",

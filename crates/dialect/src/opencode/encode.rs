@@ -48,6 +48,9 @@ struct Call {
     print: u64,
     input: Mark,
     output: Mark,
+    /// A person was asked about it: it runs, as far as clients can see.
+    #[serde(default)]
+    asked: bool,
 }
 
 impl Encoder {
@@ -124,6 +127,9 @@ impl<'a> Telling<'a> {
             }
             Event::FileChanged(e) => self.event("file.edited", json!({ "file": e.path })),
             Event::PermissionAsked(e) => {
+                if let Some(call) = &e.call {
+                    self.tool(call);
+                }
                 self.event("permission.asked", wire::permission(e, tip, self.blobs));
                 if self.profile != Profile::Current {
                     let old = self.old_permission(e);

@@ -25,7 +25,12 @@ pub fn blocks_from_parts(parts: Option<&Value>) -> Result<Vec<Block>, InputError
     if parts.is_empty() {
         return Err(InputError::new("Expected at least one part", "\"parts\""));
     }
-    parts.iter().enumerate().map(|(at, part)| block(part, at)).collect()
+    let blocks: Vec<Block> = parts.iter().enumerate().map(|(at, part)| block(part, at)).collect::<Result<_, _>>()?;
+    let is_blank = |block: &Block| matches!(block, Block::Text { text, .. } if text.head().trim().is_empty());
+    if blocks.iter().all(is_blank) {
+        return Err(InputError::new("Expected a part that says something", "\"parts\""));
+    }
+    Ok(blocks)
 }
 
 fn block(part: &Value, at: usize) -> Result<Block, InputError> {

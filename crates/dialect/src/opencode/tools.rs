@@ -71,9 +71,8 @@ pub(super) fn write_announced(tool: &Tool, session: &str, out: &mut Vec<u8>) {
 }
 
 pub(super) fn write_part(tool: &Tool, session: &str, blobs: &dyn Blobs, out: &mut Vec<u8>) {
-    let whole_input = tool.input.as_ref().map(|input| input.whole(blobs));
-    let raw: Option<&RawValue> = whole_input.as_ref().and_then(|json| serde_json::from_str(json.get()).ok());
-    let input = raw.filter(|raw| raw.get().starts_with('{')).unwrap_or_else(|| empty_object());
+    let input = input(tool, blobs);
+    let input = input.as_deref().unwrap_or_else(|| empty_object());
     let start = tool.started.unwrap_or(tool.first_time).millis();
     let ended = Span { start, end: Some(tool.ended.unwrap_or(tool.first_time).millis()) };
     let state = match tool.status {
@@ -118,6 +117,45 @@ fn write(tool: &Tool, session: &str, state: State<'_>, out: &mut Vec<u8>) {
     };
     // String keys only, and writing to a Vec cannot fail.
     let _ = serde_json::to_writer(out, &part);
+}
+
+/// The input as OpenCode's clients read it: Claude's names of the same fields become OpenCode's, the rest passes
+/// through. What is no object cannot be told on this wire.
+fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
+    const RENAMED: [(&str, &str); 4] = [
+        ("file_path", "filePath"),
+        ("old_string", "oldString"),
+        ("new_string", "newString"),
+        ("replace_all", "replaceAll"),
+    ];
+    let whole = tool.input.as_ref()?.whole(blobs);
+    let is_renamed = RENAMED.iter().any(|(theirs, _)| whole.get().contains(theirs));
+    if !is_renamed || !matches!(&*tool_name(tool), "read" | "edit" | "write" | "multiedit") {
+        return whole.get().starts_with('{').then(|| whole.into_owned().into_raw());
+    }
+    let fields: Map<String, Value> = whole.read()?;
+    let rename =
+        |name: String| RENAMED.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| (*ours).to_owned());
+    let fields: Map<String, Value> = fields.into_iter().map(|(name, value)| (rename(name), value)).collect();
+    serde_json::value::to_raw_value(&fields).ok()
+}
+
+/// What a change of a file looks like before it is made, for the person who is asked.
+pub(super) fn proposed_change(tool: &Tool, blobs: &dyn Blobs) -> Option<(String, String)> {
+    let told = tool.content.iter().flatten().find_map(|content| match content {
+        ToolContent::Diff { path, old, new } => {
+            let old = old.as_ref().map(|old| old.text(blobs).into_owned()).unwrap_or_default();
+            Some((path.clone(), old, new.text(blobs).into_owned()))
+        }
+        ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
+    });
+    let (path, old, new) = told.or_else(|| {
+        let fields: Map<String, Value> = serde_json::from_str(input(tool, blobs)?.get()).ok()?;
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        Some((text("filePath")?, text("oldString").unwrap_or_default(), text("newString").or_else(|| text("content"))?))
+    })?;
+    let diff = similar::TextDiff::from_lines(&old, &new).unified_diff().header(&path, &path).to_string();
+    Some((path, diff))
 }
 
 fn empty_object() -> &'static RawValue {

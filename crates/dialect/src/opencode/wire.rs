@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use tolka_facts::event::{Model, PermissionAsked, PlanEntry, PlanStatus, QuestionAsked, Usage};
 use tolka_facts::{Ask, Blobs, Hash, Head, Rope, SessionId, Tip};
 
+use super::tools;
+
 /// The version of OpenCode whose wire this is; its clients compare it.
 pub const SPOKEN_VERSION: &str = "1.18.33";
 
@@ -153,7 +155,7 @@ pub(super) fn permission(ask: &PermissionAsked, tip: &Tip, blobs: &dyn Blobs) ->
         "sessionID": tip.head.id,
         "permission": ask.permission,
         "patterns": ask.patterns,
-        "metadata": metadata(ask, blobs),
+        "metadata": metadata(ask, tip, blobs),
         "always": ask.patterns,
     });
     if let Some(call) = &ask.call {
@@ -162,8 +164,17 @@ pub(super) fn permission(ask: &PermissionAsked, tip: &Tip, blobs: &dyn Blobs) ->
     asked
 }
 
-pub(super) fn metadata(ask: &PermissionAsked, blobs: &dyn Blobs) -> Value {
-    ask.metadata.as_ref().map_or_else(|| json!({}), |metadata| metadata.whole(blobs).value())
+/// What a person is shown before they allow it: what the agent said, and for a change of a file the change.
+pub(super) fn metadata(ask: &PermissionAsked, tip: &Tip, blobs: &dyn Blobs) -> Value {
+    let mut metadata = ask.metadata.as_ref().map_or_else(|| json!({}), |metadata| metadata.whole(blobs).value());
+    let tool = ask.call.as_ref().and_then(|call| tip.tool(call)).filter(|_| ask.permission == "edit");
+    if let (Some(fields), Some((path, diff))) =
+        (metadata.as_object_mut(), tool.and_then(|tool| tools::proposed_change(tool, blobs)))
+    {
+        fields.entry("filepath").or_insert_with(|| json!(path));
+        fields.entry("diff").or_insert_with(|| json!(diff));
+    }
+    metadata
 }
 
 pub(super) fn question(ask: &QuestionAsked, tip: &Tip) -> Value {

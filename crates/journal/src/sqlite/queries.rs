@@ -169,7 +169,8 @@ pub(super) fn session(conn: &Connection, session: &SessionId) -> Result<Option<S
 }
 
 pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<SessionRow>, Fault> {
-    let (mut sql, mut values) = (format!("{SESSION} WHERE true"), Vec::<Value>::new());
+    // The server's own journal is no session of anybody's.
+    let (mut sql, mut values) = (format!("{SESSION} WHERE id NOT GLOB 'srv_*'"), Vec::<Value>::new());
     if !query.deleted {
         sql += " AND deleted = 0";
     }

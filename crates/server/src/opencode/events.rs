@@ -57,7 +57,7 @@ fn open(app: &App, channel: Channel, params: &Params, headers: &HeaderMap) -> Re
     let left_off = last_event_id(headers).or(params.text("after"));
     let left_off = left_off.and_then(|id| Cursor::of_feed(id, app.journal().epoch()));
     // A cursor that means nothing here must not keep a client out: it starts at now, like one without.
-    let cursor = left_off.filter(|cursor| cursor.place <= head).unwrap_or(Cursor::whole(head));
+    let cursor = left_off.filter(|cursor| cursor.place <= head).unwrap_or_else(|| Cursor::whole(app.feed_start()));
     let seat = Seat::take(app)?;
     let connected = frame("server.connected", channel.dress);
     let heartbeat = frame("server.heartbeat", channel.dress);

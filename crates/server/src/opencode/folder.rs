@@ -6,6 +6,7 @@ use axum::http::request::Parts;
 use super::query::Params;
 use crate::app::App;
 use crate::fault::{Fault, OpenCodeError};
+use crate::request::decoded;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Folder(Option<String>);
@@ -34,39 +35,5 @@ impl FromRequestParts<App> for Folder {
         let header = || parts.headers.get("x-opencode-directory").and_then(|value| value.to_str().ok()).map(decoded);
         let asked = query.text("directory").map(str::to_owned).or_else(header);
         Ok(Folder(asked.filter(|folder| !folder.is_empty())))
-    }
-}
-
-/// The SDK writes the header with `encodeURIComponent`; what does not decode was meant as it stands.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let hex = tail.get(..2).filter(|hex| byte == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
-        let value = hex.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match value {
-            Some(value) => {
-                bytes.push(value);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_decode_as_the_sdk_encodes_them() {
-        assert_eq!(decoded("%2Fhome%2Fu%20v%2Fm%C3%A5l"), "/home/u v/mål");
-        for plain in ["/home/u", "/a%", "/a%2", "/a%zz", "/a%+1", "/a%ff"] {
-            assert_eq!(decoded(plain), plain);
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use tolka_journal::Scope;
 
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
-use crate::request::{self, AtShutdown, Seat, last_event_id};
+use crate::request::{self, AtShutdown, Checked, Seat, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Follow, Had, Reader, Until, Voice, Whose};
 
 const PAGE: usize = 200;
@@ -59,7 +59,7 @@ impl EventsQuery {
 pub(super) async fn session(
     State(app): State<App>,
     Path(id): Path<String>,
-    Query(query): Query<EventsQuery>,
+    Checked(query): Checked<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let session = SessionId::from(id);
@@ -107,7 +107,7 @@ pub(super) async fn session(
 
 pub(super) async fn feed(
     State(app): State<App>,
-    Query(query): Query<EventsQuery>,
+    Checked(query): Checked<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let channel = Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };

@@ -133,7 +133,7 @@ async fn a_stopping_server_lets_those_who_wait_go() {
         host.stop();
         sending.await
     };
-    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(response.status(), StatusCode::OK, "the turn ended before the server did, and its message says how");
     assert!(feed.ends_badly().await, "a feed is cut, not ended");
     let host = host.restart().await;
     let (_, all) = host.get(&path).await;

@@ -19,7 +19,7 @@ impl Telling<'_> {
             "messageID": message,
             "callID": ask.call,
             "title": ask.title,
-            "metadata": wire::metadata(ask, self.blobs),
+            "metadata": wire::metadata(ask, self.tip, self.blobs),
             "time": { "created": self.fact.time.millis() },
         })
     }

@@ -1,6 +1,6 @@
 //! Tool calls: each is told as pending first, then whenever its part has changed.
 
-use tolka_facts::{CallId, Tool};
+use tolka_facts::{Ask, CallId, Tool, ToolStatus};
 
 use super::super::marks::Mark;
 use super::super::tools;
@@ -30,16 +30,25 @@ impl Telling<'_> {
         let mut part = Vec::with_capacity(256);
         tools::write_announced(tool, self.session(), &mut part);
         let (input, output) = (Mark::output(), Mark::output());
-        self.told.calls.push(Call { id: tool.call.clone(), print: fingerprint(&part), input, output });
+        self.told.calls.push(Call { id: tool.call.clone(), print: fingerprint(&part), input, output, asked: false });
         self.raw_part(&part);
     }
 
     pub(super) fn tool_part(&mut self, tool: &Tool) {
         self.announce(tool);
+        let Some(at) = self.told.calls.iter().position(|known| known.id == tool.call) else { return };
+        // Clients look at the input of a call only once it runs, and a person who is asked must see it.
+        let asked =
+            self.tip.asks().any(|ask| matches!(ask, Ask::Permission(ask) if ask.call.as_ref() == Some(&tool.call)));
+        self.told.calls[at].asked |= asked;
+        let tool = if self.told.calls[at].asked && tool.status == ToolStatus::Pending {
+            &Tool { status: ToolStatus::Running, ..tool.clone() }
+        } else {
+            tool
+        };
         let mut part = Vec::with_capacity(512);
         tools::write_part(tool, self.session(), self.blobs, &mut part);
         let print = fingerprint(&part);
-        let Some(at) = self.told.calls.iter().position(|known| known.id == tool.call) else { return };
         let is_news = std::mem::replace(&mut self.told.calls[at].print, print) != print;
         if !tool.is_open() {
             self.told.calls.remove(at);

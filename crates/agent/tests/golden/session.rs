@@ -1,0 +1,154 @@
+//! A session made of nothing but a recording's mind and a fixed clock, so that it tells the same every time.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tolka_agent::{Agent, Ended, Mind, Pace, Place, Prompt, Recording, Replay, Said, teller};
+use tolka_facts::event::{
+    Finish, OptionKind, PermissionAnswered, PromptQueued, QuestionAnswered, SessionCreated, StepEnded, Stop,
+    ToolChanged, TurnEnded, TurnStarted,
+};
+use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, Tip, ToolStatus};
+
+/// 2100-01-01. Ids hold the time at which they are made, and a recording is played by the machine's clock; but
+/// they never go back, so after one of this day all others are made of it as well.
+pub(crate) const BEGAN: u64 = 4_102_444_800_000;
+const WORKSPACE: &str = "/home/ada/project";
+
+/// What the person says when asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Allow,
+    Reject,
+}
+
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A session that is only its facts: it stamps what it hears and ends turns as a session's actor does.
+pub(crate) struct Session {
+    id: SessionId,
+    ids: Arc<Ids>,
+    tip: Tip,
+    facts: Vec<Fact>,
+    answer: Answer,
+}
+
+impl Session {
+    pub(crate) async fn play(path: &str, answer: Answer) -> Vec<Fact> {
+        let recording = Recording::open(root().join(path)).unwrap();
+        let turns = recording.turns();
+        let replay = Replay::new("replay", recording, Pace::AtOnce);
+        let (ids, now) = (Arc::new(Ids::seeded(1)), Time::from_millis(BEGAN));
+        let id = ids.session(now);
+        let mut mind = replay.open(Place { session: id.clone(), workspace: WORKSPACE.into(), turns: 0 });
+        let mut session = Session { id, ids, tip: Tip::default(), facts: Vec::new(), answer };
+        session.stamp(Draft::client(SessionCreated {
+            workspace: WORKSPACE.into(),
+            agent: replay.name().into(),
+            title: "New session".into(),
+            mode: None,
+            model: Some(replay.model()),
+            parent: None,
+        }));
+        for _ in 0..turns {
+            session.turn(mind.as_mut()).await;
+        }
+        session.facts
+    }
+
+    async fn turn(&mut self, mind: &mut dyn Mind) {
+        let now = Time::from_millis(BEGAN);
+        let (turn, message, content) = (self.ids.turn(now), self.ids.message(now), vec![Block::text("Go on.")]);
+        let queued = PromptQueued {
+            turn: turn.clone(),
+            message,
+            content: content.clone(),
+            key: None,
+            agent: None,
+            model: None,
+            context: None,
+        };
+        self.stamp(Draft::client(queued));
+        self.stamp(Draft::tolka(TurnStarted { turn, checkpoint: None }));
+        let (teller, mut said, _switch) = teller(self.ids.clone());
+        let mut running = mind.turn(Prompt { content, context: None, model: None }, &teller);
+        let ended = loop {
+            tokio::select! {
+                biased;
+                Some(said) = said.recv() => self.hear(said),
+                ended = &mut running => break ended,
+            }
+        };
+        drop(running);
+        while let Ok(said) = said.try_recv() {
+            self.hear(said);
+        }
+        self.end(ended);
+    }
+
+    fn hear(&mut self, said: Said) {
+        match said {
+            Said::Told(draft) => self.stamp(draft),
+            Said::Permission(draft, reply) => {
+                let Event::PermissionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
+                self.stamp(draft);
+                let is_it = |kind: OptionKind| kind.allows() == (self.answer == Answer::Allow);
+                let option = ask.options.iter().find(|option| is_it(option.kind)).map(|option| option.id.clone());
+                let (request, by) = (ask.request, "local".to_owned());
+                self.stamp(Draft::client(PermissionAnswered { request, option: option.clone(), by, reason: None }));
+                reply.send(option).unwrap();
+            }
+            Said::Question(draft, reply) => {
+                let Event::QuestionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
+                self.stamp(draft);
+                let first = |question: &tolka_facts::event::Question| vec![question.options[0].label.clone()];
+                let answers: Option<Vec<_>> =
+                    (self.answer == Answer::Allow).then(|| ask.questions.iter().map(first).collect());
+                let (request, by) = (ask.request, "local".to_owned());
+                self.stamp(Draft::client(QuestionAnswered { request, answers: answers.clone(), by }));
+                reply.send(answers).unwrap();
+            }
+            Said::Settle(done) => done.send(()).unwrap(),
+        }
+    }
+
+    /// Nothing stays open behind a turn.
+    fn end(&mut self, ended: Ended) {
+        let open = self.tip.turn.clone().unwrap();
+        let (status, finish) = match ended.stop {
+            Stop::Cancelled => (ToolStatus::Cancelled, Finish::Cancelled),
+            Stop::Failed => (ToolStatus::Failed, Finish::Error),
+            _ => (ToolStatus::Failed, Finish::Stop),
+        };
+        for tool in open.open_tools() {
+            self.stamp(Draft::tolka(ToolChanged {
+                call: tool.call.clone(),
+                name: None,
+                kind: None,
+                title: None,
+                status: Some(status),
+                input: None,
+                output: None,
+                content: None,
+                locations: None,
+                error: Some("The turn was over before the tool ended.".into()),
+                meta: None,
+            }));
+        }
+        if let Some(step) = open.step {
+            self.stamp(Draft::tolka(StepEnded { message: step.message, finish, usage: None, cost: None }));
+        }
+        let Ended { stop, usage, cost, meta, failure } = ended;
+        failure.map(Draft::agent).into_iter().for_each(|draft| self.stamp(draft));
+        self.stamp(Draft::new(Cause::Agent, TurnEnded { turn: open.id, stop, usage, cost, meta }));
+    }
+
+    fn stamp(&mut self, draft: Draft) {
+        let seq = self.facts.len() as u64 + 1;
+        let fact = draft.stamp(self.id.clone(), seq, Time::from_millis(BEGAN + seq));
+        self.tip.apply(&fact);
+        self.facts.push(fact);
+    }
+}
