@@ -135,7 +135,12 @@ fn kill_once(run: &Run, house: &House, port: u16, args: &[&str], moment: Moment)
     let _ = match moment {
         Moment::BeforeItIsUp(_) => None,
         Moment::After(time) => run.wait(time, |_| None),
-        Moment::AfterEvents(n) => run.wait(patience, |state| (state.seen >= seen + n).then_some(())),
+        Moment::AfterEvents(n) => {
+            run.change(|state| state.kill_at = Some((seen + n, server.pid())));
+            let killed = run.wait(patience, |state| state.kill_at.is_none().then_some(()));
+            run.change(|state| state.kill_at = None);
+            killed
+        }
         Moment::WhenItTakesAPrompt => run.wait(patience, |state| (state.acknowledged.len() > taken).then_some(())),
     };
     server.kill();

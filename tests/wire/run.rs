@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tolka_dialect::Dialect;
 
 use crate::http::try_call;
-use crate::server::DEADLINE;
+use crate::server::{DEADLINE, send};
 use crate::sse::{Kept, Stream, data};
 
 /// What a reader follows.
@@ -70,6 +71,8 @@ pub(crate) struct State {
     pub(crate) servers: u64,
     /// Events that readers have had.
     pub(crate) seen: usize,
+    /// The reader of so many events kills this process at once: what it has just read must be durable.
+    pub(crate) kill_at: Option<(usize, u32)>,
     pub(crate) acknowledged: Vec<Acknowledged>,
     /// By session, the turns that ended.
     ended: HashMap<String, HashSet<String>>,
@@ -82,6 +85,13 @@ impl State {
     pub(crate) fn ends(&self, session: Option<&str>) -> usize {
         let wanted = |of: &str| session.is_none_or(|session| session == of);
         self.ended.iter().filter(|(of, _)| wanted(of)).map(|(_, turns)| turns.len()).sum()
+    }
+
+    fn saw_one(&mut self) {
+        self.seen += 1;
+        if let Some((_, pid)) = self.kill_at.take_if(|(at, _)| self.seen >= *at) {
+            send(pid, Signal::KILL);
+        }
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -130,7 +140,7 @@ impl Run {
                 let is_end = channel.is_end(&event);
                 ends += usize::from(is_end);
                 self.change(|state| {
-                    state.seen += 1;
+                    state.saw_one();
                     if is_end && channel.path.starts_with("/v1/events") {
                         let fact = data(&event);
                         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -164,7 +174,7 @@ impl Run {
             if let Ok(mut stream) = Stream::open(address, &path, kept.last.as_deref()) {
                 while let Some(event) = stream.next_told() {
                     kept.take(&event);
-                    self.change(|state| state.seen += 1);
+                    self.change(State::saw_one);
                 }
                 if stream.ended_well {
                     return kept;

@@ -88,6 +88,11 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
+/// To a child that was not waited for yet: its number is still its own.
+pub(crate) fn send(pid: u32, signal: Signal) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), signal).unwrap();
+}
+
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -137,8 +142,7 @@ impl Server {
     }
 
     pub(crate) fn terminate(&self) {
-        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
+        send(self.pid(), Signal::TERM);
     }
 
     pub(crate) fn wait(&mut self) -> ExitStatus {
