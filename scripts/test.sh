@@ -9,7 +9,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 failed=()
 
-cargo test --workspace --locked 2>&1 | tee "$logs/rust" || failed+=("cargo test")
+cargo test --workspace --locked --no-fail-fast 2>&1 | tee "$logs/rust" || failed+=("cargo test")
 
 if cargo build --locked -p tolka; then
     export TOLKA_BIN="${TOLKA_BIN:-target/debug/tolka}"

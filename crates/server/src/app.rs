@@ -190,11 +190,11 @@ async fn note_version(desk: &Desk) -> Result<(), SessionError> {
         let page = desk.journal().read(&scope, at, 256).await?;
         let Some(entry) = page.last() else { break };
         at = entry.place;
-        let versions = page.iter().filter_map(|entry| match &entry.fact.event {
-            Event::VersionChanged(changed) => Some(changed.version.clone()),
-            _ => None,
-        });
-        last = versions.last().or(last);
+        for entry in &page {
+            if let Event::VersionChanged(changed) = &entry.fact.event {
+                last = Some(changed.version.clone());
+            }
+        }
     }
     if last.as_deref() == Some(VERSION) {
         return Ok(());

@@ -40,7 +40,7 @@ impl<'a> Body<'a> {
             raw_input: Cow::Owned(empty()),
             raw_output: Output::None,
             status: write::status(ToolStatus::Pending),
-            title: title(tool),
+            title: start_title(tool),
             tool_call_id: tool.call.as_str(),
         }
     }
@@ -108,6 +108,11 @@ fn input<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Cow<'a, Json> {
         true => input,
         false => Cow::Owned(Json::of(&Map::from_iter([("input".to_owned(), input.value())]))),
     }
+}
+
+/// At its start a call has nothing to show but the tool's name, as both documents say.
+fn start_title(tool: &Tool) -> &str {
+    tool.name.as_deref().unwrap_or_else(|| title(tool))
 }
 
 fn title(tool: &Tool) -> &str {

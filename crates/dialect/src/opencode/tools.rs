@@ -1,7 +1,5 @@
 //! A merged tool call as a `ToolPart`: which name, which of the four states, and what goes in it.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -19,7 +17,7 @@ pub(super) struct ToolPart<'a> {
     r#type: &'a str,
     #[serde(rename = "callID")]
     call_id: &'a str,
-    tool: Cow<'a, str>,
+    tool: &'a str,
     state: State<'a>,
 }
 
@@ -130,7 +128,7 @@ fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
     ];
     let whole = tool.input.as_ref()?.whole(blobs);
     let is_renamed = RENAMED.iter().any(|(theirs, _)| whole.get().contains(theirs));
-    if !is_renamed || !matches!(&*tool_name(tool), "read" | "edit" | "write" | "multiedit") {
+    if !is_renamed || !matches!(tool_name(tool), "read" | "edit" | "write") {
         return whole.get().starts_with('{').then(|| whole.into_owned().into_raw());
     }
     let fields: Map<String, Value> = whole.read()?;
@@ -163,16 +161,26 @@ fn empty_object() -> &'static RawValue {
     serde_json::from_str("{}").unwrap_or(RawValue::NULL)
 }
 
-/// OpenCode's names are ours; an agent of another family passes its own through, or is named by kind.
-fn tool_name(tool: &Tool) -> Cow<'_, str> {
-    match (&tool.name, tool.kind) {
-        (Some(name), _) => Cow::Borrowed(name),
-        (None, ToolKind::Execute) => Cow::Borrowed("bash"),
-        (None, ToolKind::Read) => Cow::Borrowed("read"),
-        (None, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => Cow::Borrowed("edit"),
-        (None, ToolKind::Search) => Cow::Borrowed("grep"),
-        (None, ToolKind::Fetch) => Cow::Borrowed("webfetch"),
-        (None, ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other) => Cow::Borrowed("tool"),
+/// OpenCode's names are ours. What other agents call the same tool gets OpenCode's name, so that its clients know how
+/// to draw it; a name that is nobody's passes through, and a call without one is named by its kind.
+fn tool_name(tool: &Tool) -> &str {
+    match (tool.name.as_deref(), tool.kind) {
+        (Some("exec_command" | "shell" | "local_shell" | "run_shell_command"), _) => "bash",
+        (Some("read_file"), _) => "read",
+        (Some("write_file"), _) => "write",
+        (Some("edit_file" | "replace" | "multiedit"), _) => "edit",
+        (Some("search_file_content"), _) => "grep",
+        (Some("list_directory" | "ls"), _) => "list",
+        (Some("web_fetch"), _) => "webfetch",
+        (Some("google_web_search" | "web_search"), _) => "websearch",
+        (Some("todo_write" | "write_todos"), _) => "todowrite",
+        (Some(name), _) => name,
+        (None, ToolKind::Execute) => "bash",
+        (None, ToolKind::Read) => "read",
+        (None, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => "edit",
+        (None, ToolKind::Search) => "grep",
+        (None, ToolKind::Fetch) => "webfetch",
+        (None, ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other) => "tool",
     }
 }
 

@@ -83,11 +83,19 @@ fn piece(part: &Part, is_open: bool, run: &Run) -> Option<Piece> {
     }
 }
 
+fn was_asked_for(tool: &Tool, run: &Run) -> bool {
+    run.facts
+        .iter()
+        .any(|fact| matches!(&fact.event, Event::PermissionAsked(ask) if ask.call.as_ref() == Some(&tool.call)))
+}
+
 fn called(tool: &Tool, is_open: bool, run: &Run) -> Piece {
     let is_lost = tool.is_open() && !is_open;
     let status = match tool.status {
         _ if is_lost => ToolStatus::Failed,
         ToolStatus::Cancelled => ToolStatus::Failed,
+        // A call that a person is asked about runs, as far as this wire tells.
+        ToolStatus::Pending if was_asked_for(tool, run) => ToolStatus::Running,
         status => status,
     };
     let input = tool.input.as_ref().map(|input| input.whole(&run.blobs).get().to_owned());
