@@ -67,6 +67,9 @@ export function endOf({ status, output, error }) {
   return status === "error" ? { status: "failed", output: error } : { status, output };
 }
 
+/** OpenCode's wire has its own names for the tools of other agents. */
+const OPENCODE_NAMES = { exec_command: "bash" };
+
 /** Our own wire: facts, with updates of a call merged. Nothing long is in the recordings, so no blob is read. */
 export function ofFacts(facts) {
   const transcript = new Transcript();
@@ -82,7 +85,7 @@ export function ofFacts(facts) {
     if (type !== "tool_changed") continue;
     if (!calls.has(data.call)) calls.set(data.call, { live: "", item: transcript.call() });
     const call = Object.assign(calls.get(data.call), data);
-    call.item.tool = call.name;
+    call.item.tool = OPENCODE_NAMES[call.name] ?? call.name;
     call.item.status = call.status === "cancelled" ? "failed" : call.status;
     call.item.output = outputOf(call);
   }
@@ -120,7 +123,7 @@ export function asksOfFacts(facts) {
 export const withoutPrompts = (items) => items.filter((item) => item.role !== "user");
 
 const KINDS = {
-  execute: ["bash", "exec_command"],
+  execute: ["bash"],
   read: ["read"],
   edit: ["edit", "write"],
   search: ["glob", "grep"],
