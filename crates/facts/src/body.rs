@@ -114,6 +114,13 @@ impl Body {
         }
     }
 
+    /// Takes a text that was moved out back in.
+    pub fn fill(&mut self, blobs: &dyn Blobs) {
+        if self.blob().is_some() {
+            *self = Body::Inline(self.text(blobs).into_owned());
+        }
+    }
+
     pub fn blob(&self) -> Option<&BlobRef> {
         match self {
             Body::Inline(_) => None,

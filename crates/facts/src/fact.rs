@@ -97,13 +97,12 @@ impl Fact {
         Ok(serde_json::from_slice(bytes)?)
     }
 
-    /// The hashes of the blobs it refers to; purging counts on it.
-    pub fn blobs(&self) -> Vec<String> {
-        let json = String::from_utf8(self.to_json()).unwrap_or_default();
-        json.match_indices(r#""hash":""#)
-            .filter_map(|(at, mark)| json.get(at + mark.len()..at + mark.len() + 64))
-            .map(str::to_owned)
-            .collect()
+    /// The hashes of the blobs that a fact refers to, from its JSON. It may name one too many (an agent can write the
+    /// same words), never one too few: purging counts on it.
+    pub fn blobs_in(json: &str) -> impl Iterator<Item = &str> {
+        const MARK: &str = r#""hash":""#;
+        let hash = |(at, _)| json.get(at + MARK.len()..at + MARK.len() + 64);
+        json.match_indices(MARK).filter_map(hash).filter(|hash| hash.bytes().all(|c| c.is_ascii_hexdigit()))
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tolka_facts::{Fact, Hash, Head, SessionId};
+use tolka_facts::{Fact, Hash, Head, MessageId, RequestId, SessionId, TurnId};
 
 pub use sqlite::{Owner, Sqlite, SqliteOptions};
 
@@ -21,7 +21,7 @@ pub use sqlite::{Owner, Sqlite, SqliteOptions};
 /// price is nothing beside a disk.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, JournalError>> + Send + 'a>>;
 
-pub trait Journal: Send + Sync + 'static {
+pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// Appends facts, all or none, durable when it returns and visible no earlier.
     ///
     /// The facts are of one session, gapless, and the first one's `seq` is one above the session's
@@ -39,7 +39,7 @@ pub trait Journal: Send + Sync + 'static {
     /// journal dropped. The first watch of a session may look at the disk, briefly.
     fn watch(&self, scope: &Scope) -> watch::Receiver<u64>;
 
-    /// The `seq` that a mark stands at; see [`Append::marks`].
+    /// The `seq` that a mark stands at; [`Mark`] has the names in use.
     fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>>;
 
     /// Keeps a state of a fold, to start from later. Losing one costs time, nothing else.
@@ -93,8 +93,37 @@ pub struct Append {
     pub tip: Option<Kept>,
 }
 
-/// The name under which the session's actor keeps its tip.
-pub const TIP: &str = "tip";
+/// The name under which the session's actor keeps its tip. The number changes with what a [`tolka_facts::Tip`] holds: a
+/// state of another version is not found, and costs time only.
+pub const TIP: &str = "tip.1";
+
+/// The names of marks, in one place for those who set and those who seek them.
+#[derive(Debug, Clone, Copy)]
+pub enum Mark<'a> {
+    /// Where the prompt of a turn was queued.
+    Prompt(&'a TurnId),
+    /// Where the prompt with this message was.
+    Message(&'a MessageId),
+    /// Where the prompt with this key was.
+    Key(&'a str),
+    TurnStart(&'a TurnId),
+    TurnEnd(&'a TurnId),
+    /// Where a permission or a question was answered.
+    Answer(&'a RequestId),
+}
+
+impl std::fmt::Display for Mark<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Mark::Prompt(turn) => write!(f, "prompt:{turn}"),
+            Mark::Message(message) => write!(f, "message:{message}"),
+            Mark::Key(key) => write!(f, "key:{key}"),
+            Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
+            Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
+            Mark::Answer(request) => write!(f, "answered:{request}"),
+        }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {

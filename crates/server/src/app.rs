@@ -121,8 +121,9 @@ pub struct Server {
 
 impl Server {
     pub async fn bind(config: Config, desk: Desk) -> Result<Self, StartError> {
-        let keyring = Keyring::open(&config.data, config.token.as_deref())?;
-        if !config.host.is_loopback() && keyring.is_empty() {
+        let exposed = !config.host.is_loopback();
+        let keyring = Keyring::open(&config.data, config.token.as_deref(), exposed)?;
+        if exposed && keyring.is_empty() {
             return Err(StartError::OpenToAll { host: config.host });
         }
         let wanted = SocketAddr::new(config.host, config.port);
@@ -154,7 +155,7 @@ impl Server {
 
     /// Whether requests need a token.
     pub fn is_locked(&self) -> bool {
-        !self.app.keyring.is_empty()
+        self.app.keyring.is_locked()
     }
 
     /// Serves until `shutdown` resolves; then turn streams end, feeds are cut, and turns end as interrupted.

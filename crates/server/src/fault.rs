@@ -110,6 +110,8 @@ impl From<SessionError> for Fault {
             }
             SessionError::UnknownAgent { .. }
             | SessionError::EmptyPrompt
+            | SessionError::Reference
+            | SessionError::LongKey { .. }
             | SessionError::NoSuchOption { .. }
             | SessionError::WrongAnswers { .. } => Fault::BadRequest(message),
             SessionError::QueueFull { .. } => Fault::TooMany(message),

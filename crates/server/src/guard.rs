@@ -34,7 +34,10 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
         Err(fault) => {
             tracing::debug!(%path, reason = fault.message(), "turned away");
             app.metrics.turned_away();
-            fault.into_response(family)
+            // A page that may use the server may read why it was refused.
+            let origin =
+                check_host(&app, &request).and_then(|host| check_origin(&app, request.headers(), &host, &path));
+            with_cors(fault.into_response(family), origin.ok().flatten())
         }
     }
 }
@@ -65,7 +68,7 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
     {
         return Ok(Admitted::Preflight(origin));
     }
-    if path == "/healthz" || app.keyring.is_empty() {
+    if path == "/healthz" || !app.keyring.is_locked() {
         return Ok(Admitted::Caller(Caller("local".to_owned()), origin));
     }
     let wanted = scope_of(request.method(), path);
@@ -97,7 +100,7 @@ fn check_host(app: &App, request: &Request) -> Result<String, Fault> {
     let host = host.or_else(|| request.uri().authority().map(|authority| authority.as_str())).unwrap_or_default();
     let name = host_name(host);
     let is_ours = matches!(name, "localhost" | "127.0.0.1" | "[::1]")
-        || name == app.config.host.to_string()
+        || name.trim_matches(['[', ']']).parse() == Ok(app.config.host)
         || app.config.allow_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name));
     if is_ours {
         return Ok(host.to_owned());
@@ -172,7 +175,6 @@ fn scope_of(method: &Method, path: &str) -> Scope {
     match *method {
         Method::GET | Method::HEAD | Method::OPTIONS => Scope::View,
         Method::DELETE if !path.contains("/queue/") => Scope::Admin,
-        _ if path.contains("/purge") => Scope::Admin,
         _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
         _ => Scope::Prompt,
     }

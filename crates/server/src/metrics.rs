@@ -26,7 +26,7 @@ impl Metrics {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Counts a reader in; `None` when there are `limit` already.
+    /// Counts a reader in, unless there are `limit` already.
     pub(crate) fn reader(&self, limit: usize) -> bool {
         let entered =
             self.readers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < limit as u64).then_some(n + 1));

@@ -31,7 +31,7 @@ async fn index(State(app): State<App>, request: Request) -> Response {
     let linked = linked_token(request.uri().query()).filter(|token| app.keyring.find(token).is_some());
     if let Some(token) = linked {
         let mut response = Redirect::to("/").into_response();
-        let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
+        let cookie = format!("{COOKIE}={token}; Path=/; HttpOnly; SameSite=Strict");
         return match HeaderValue::from_str(&cookie) {
             Ok(cookie) => {
                 response.headers_mut().insert(header::SET_COOKIE, cookie);

@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Query};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::app::App;
-use crate::fault::{Fault, TolkaError};
+use crate::fault::Fault;
 use crate::stream::Reader;
 
 /// Images come inside prompts as base64; more than this is a file to upload, not a prompt.
@@ -46,20 +43,6 @@ pub(crate) async fn json_body(body: Body) -> Result<Value, Fault> {
         return Err(Fault::BadRequest("The body must be a JSON object.".to_owned()));
     }
     Ok(value)
-}
-
-/// What stands behind the `?`, read into `T`; what cannot be is an error in our own shape.
-pub(crate) struct Checked<T>(pub(crate) T);
-
-impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Checked<T> {
-    type Rejection = TolkaError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, TolkaError> {
-        let read = Query::<T>::try_from_uri(&parts.uri);
-        let query =
-            read.map_err(|error| Fault::BadRequest(format!("The query cannot be used: {}.", error.body_text())))?;
-        Ok(Checked(query.0))
-    }
 }
 
 /// An optional string of a body; another type is an error that names the field.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
@@ -141,8 +142,11 @@ impl TokenFile {
         TokenError::File { path: self.path.clone(), error }
     }
 
-    fn changed(&self) -> Option<SystemTime> {
-        std::fs::metadata(&self.path).and_then(|meta| meta.modified()).ok()
+    /// Tells one state of the file from another: it is replaced, never written to, so that each has its own inode.
+    fn print(&self) -> Option<Print> {
+        use std::os::unix::fs::MetadataExt;
+        let meta = std::fs::metadata(&self.path).ok()?;
+        Some((meta.ino(), meta.len(), meta.modified().ok()?))
     }
 }
 
@@ -152,25 +156,39 @@ pub(crate) struct Keyring {
     file: TokenFile,
     given: Option<Token>,
     /// A std mutex: held for a look and at times a small read, never over an await.
-    known: Mutex<(Option<SystemTime>, Vec<Token>)>,
+    known: Mutex<(Option<Print>, Vec<Token>)>,
+    /// Once a token was needed it always is: revoking the last one must not open the door.
+    locked: AtomicBool,
 }
 
+type Print = (u64, u64, SystemTime);
+
 impl Keyring {
-    pub(crate) fn open(data: &Path, given: Option<&str>) -> Result<Self, TokenError> {
+    /// `exposed`: others than this machine can reach the server.
+    pub(crate) fn open(data: &Path, given: Option<&str>, exposed: bool) -> Result<Self, TokenError> {
         let file = TokenFile::new(data);
-        let known = Mutex::new((file.changed(), file.list()?));
+        let known = (file.print(), file.list()?);
+        let locked = AtomicBool::new(exposed || given.is_some() || !known.1.is_empty());
         let given = given.map(|secret| Token {
             name: "command-line".to_owned(),
             hash: Hash::of(secret.as_bytes()),
             scopes: vec![Scope::Admin],
             created: Time::now(),
         });
-        Ok(Keyring { file, given, known })
+        Ok(Keyring { file, given, known: Mutex::new(known), locked })
     }
 
-    /// Without any token the server is open to whoever can reach it.
+    /// Nobody could come in.
     pub(crate) fn is_empty(&self) -> bool {
         self.given.is_none() && self.tokens().is_empty()
+    }
+
+    /// Whether requests need a token; from the first token on they do.
+    pub(crate) fn is_locked(&self) -> bool {
+        if !self.locked.load(Ordering::Relaxed) && !self.tokens().is_empty() {
+            self.locked.store(true, Ordering::Relaxed);
+        }
+        self.locked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn find(&self, secret: &str) -> Option<Token> {
@@ -182,10 +200,10 @@ impl Keyring {
 
     fn tokens(&self) -> Vec<Token> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = self.file.changed();
-        if changed != known.0 {
+        let print = self.file.print();
+        if print != known.0 {
             match self.file.list() {
-                Ok(tokens) => *known = (changed, tokens),
+                Ok(tokens) => *known = (print, tokens),
                 // Fail closed: the tokens of before stay, and the log says why.
                 Err(error) => tracing::error!(%error, "the list of tokens cannot be read"),
             }

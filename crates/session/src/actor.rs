@@ -10,8 +10,8 @@ use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
 use tolka_facts::event::{
     Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop, TurnStarted,
 };
-use tolka_facts::{Block, Draft, Event, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
-use tolka_journal::{JournalError, Scope};
+use tolka_facts::{Blobs, Block, Draft, Event, Hash, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
+use tolka_journal::{Journal, JournalError, Mark, Scope};
 
 use crate::SessionError;
 use crate::answer::Answer;
@@ -22,6 +22,8 @@ use crate::turn::{RunningTurn, end_turn, withdraw_asks};
 const QUEUE_LIMIT: usize = 100;
 /// A group commit of the journal takes about as many.
 const BATCH: usize = 256;
+/// Longer than any name for a request that a client makes up.
+const KEY_LIMIT: usize = 512;
 /// A full disk is asked again this often; meanwhile the agent waits.
 const RETRY: Duration = Duration::from_millis(500);
 /// An actor without work is dropped after this long; making it again takes a few milliseconds.
@@ -40,7 +42,7 @@ pub(crate) enum Command {
     Delete(Reply<()>),
     Note(Draft, Reply<()>),
     Tip(Reply<Tip>),
-    Shutdown(oneshot::Sender<()>),
+    Shutdown,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -71,32 +73,37 @@ pub struct Accepted {
 pub(crate) struct Actor {
     pub(crate) session: SessionId,
     pub(crate) ledger: Ledger,
-    pub(crate) agent: Arc<dyn Agent>,
+    /// `None`: it is not configured any more. The session can be read, and its prompts wait.
+    pub(crate) agent: Option<Arc<dyn Agent>>,
+    /// For the words of an error.
+    pub(crate) known_agents: String,
     pub(crate) ids: Arc<Ids>,
     pub(crate) mind: Option<Box<dyn Mind>>,
     pub(crate) turn: Option<RunningTurn>,
     /// Told by the agent and refused by the disk; they go first when it has room again.
     pub(crate) backlog: Vec<Draft>,
+    /// Those who wait until what they told is durable.
+    pub(crate) settling: Vec<oneshot::Sender<()>>,
+    /// A turn that the disk did not let start is tried again then.
+    pub(crate) not_before: Instant,
+    /// Somebody else wrote, or the journal refuses for good: this actor no longer knows the truth and must end.
+    pub(crate) broken: bool,
 }
 
 impl Actor {
     /// Lives until the desk shuts down or `idle` agrees that nobody needs it any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, idle: impl Fn() -> bool) {
-        self.recover().await;
         let mut retry_at = Instant::now();
         let mut idle_at = Instant::now() + IDLE;
-        loop {
+        while !self.broken {
+            self.end_lost_turn().await;
             self.start_next().await;
             let deadline = self.turn.as_ref().and_then(|turn| turn.deadline);
             let is_blocked = !self.backlog.is_empty();
             let is_free = self.turn.is_none() && !is_blocked;
             tokio::select! {
                 command = commands.recv() => match command {
-                    Some(Command::Shutdown(done)) => {
-                        self.shut_down().await;
-                        let _ = done.send(());
-                        return;
-                    }
+                    Some(Command::Shutdown) => return self.shut_down().await,
                     Some(command) => {
                         self.handle(command).await;
                         idle_at = Instant::now() + IDLE;
@@ -112,9 +119,9 @@ impl Actor {
                 }
                 () = sleep_until(retry_at), if is_blocked => {
                     retry_at = Instant::now() + RETRY;
-                    let backlog = std::mem::take(&mut self.backlog);
-                    self.append_or_keep(backlog).await;
+                    self.append_or_keep(Vec::new()).await;
                 }
+                () = sleep_until(self.not_before), if self.can_start() => {}
                 () = sleep_until(deadline.unwrap_or(idle_at)), if deadline.is_some() && !is_blocked => {
                     self.abandon(Stop::Cancelled).await;
                 }
@@ -128,10 +135,13 @@ impl Actor {
         }
     }
 
-    /// After a crash: the turn that was open is over, and says so. Nothing it did is done again.
-    async fn recover(&mut self) {
-        let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Interrupted));
-        self.append_or_keep(drafts).await;
+    /// A turn that is open and that nobody runs, as a crash leaves it, is over, and says so. Nothing it did is done
+    /// again.
+    async fn end_lost_turn(&mut self) {
+        if self.turn.is_none() && self.backlog.is_empty() && !self.ledger.tip.is_idle() {
+            let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Interrupted));
+            self.append_or_keep(drafts).await;
+        }
     }
 
     async fn shut_down(&mut self) {
@@ -141,43 +151,56 @@ impl Actor {
     }
 
     async fn start_next(&mut self) {
-        if self.turn.is_some() || !self.backlog.is_empty() || self.ledger.tip.head.deleted {
+        if !self.can_start() || Instant::now() < self.not_before {
             return;
         }
-        let Some(queued) = self.ledger.tip.queue.front() else { return };
-        let (id, prompt) = (queued.prompt.turn.clone(), queued.prompt.clone());
-        let started = Draft::tolka(TurnStarted { turn: id, checkpoint: None });
-        if let Err((_, error)) = self.ledger.append(vec![started]).await {
+        let (Some(queued), Some(agent)) = (self.ledger.tip.queue.front(), self.agent.clone()) else { return };
+        let prompt = queued.prompt.clone();
+        let started = Draft::tolka(TurnStarted { turn: prompt.turn.clone(), checkpoint: None });
+        if let Err(error) = self.append(started).await {
             tracing::warn!(session = %self.session, %error, "a turn cannot start yet");
-            tokio::time::sleep(RETRY).await;
+            self.not_before = Instant::now() + RETRY;
             return;
         }
         let mind = self.mind.take().unwrap_or_else(|| {
             let turns = self.ledger.tip.head.turns.saturating_sub(1);
             let workspace = self.ledger.tip.head.workspace.clone();
-            self.agent.open(Place { session: self.session.clone(), workspace, turns })
+            agent.open(Place { session: self.session.clone(), workspace, turns })
         });
-        let prompt = Prompt { content: prompt.content, context: prompt.context, model: prompt.model };
+        let prompt = self.whole(prompt).await;
         self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
+    }
+
+    fn can_start(&self) -> bool {
+        let tip = &self.ledger.tip;
+        let is_free = self.turn.is_none() && tip.is_idle() && self.backlog.is_empty() && !tip.head.deleted;
+        is_free && !tip.queue.is_empty() && self.agent.is_some()
+    }
+
+    /// The prompt as the client sent it: a mind knows no blobs.
+    async fn whole(&self, mut queued: PromptQueued) -> Prompt {
+        let journal = self.ledger.journal().clone();
+        let filled = tokio::task::spawn_blocking(move || {
+            let blobs = JournalBlobs(journal);
+            queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
+            let context = queued.context.map(|context| context.whole(&blobs).into_owned());
+            Prompt { content: queued.content, context, model: queued.model }
+        });
+        // It fails only if the runtime is going down, and this task with it.
+        filled.await.unwrap_or_else(|_| Prompt { content: Vec::new(), context: None, model: None })
     }
 
     /// Takes what was said and whatever else is ready, so that a burst is one commit.
     async fn hear(&mut self, said: Said) {
         let Some(turn) = &mut self.turn else { return };
-        let (mut drafts, mut settled) = (Vec::new(), Vec::new());
-        turn.take(said, &mut drafts, &mut settled);
+        let mut drafts = Vec::new();
+        turn.take(said, &mut drafts, &mut self.settling);
         while drafts.len() < BATCH
             && let Ok(said) = turn.said.try_recv()
         {
-            turn.take(said, &mut drafts, &mut settled);
+            turn.take(said, &mut drafts, &mut self.settling);
         }
         self.append_or_keep(drafts).await;
-        if self.backlog.is_empty() {
-            for done in settled {
-                let _ = done.send(());
-            }
-        }
-        // Otherwise those who wait are let go without an answer: what they told is not durable.
     }
 
     /// The mind has said its last word; its task says how the turn ended.
@@ -208,30 +231,56 @@ impl Actor {
 
     /// Drops a mind that does not end by itself. It is made anew for the next turn.
     async fn abandon(&mut self, stop: Stop) {
-        let Some(mut turn) = self.turn.take() else { return };
-        turn.task.abort();
-        let (mut drafts, mut settled) = (Vec::new(), Vec::new());
-        while let Ok(said) = turn.said.try_recv() {
-            turn.take(said, &mut drafts, &mut settled);
-        }
-        self.append_or_keep(drafts).await;
+        self.drop_turn().await;
         let drafts = end_turn(&self.ledger.tip, Ended::stopped(stop));
         self.append_or_keep(drafts).await;
     }
 
-    async fn append_or_keep(&mut self, drafts: Vec<Draft>) {
-        if !self.backlog.is_empty() {
-            self.backlog.extend(drafts);
-            return;
+    /// Stops the mind, and keeps what it had said. It has really stopped when this returns: nothing happens after the
+    /// turn's end is written.
+    async fn drop_turn(&mut self) {
+        let Some(mut turn) = self.turn.take() else { return };
+        turn.task.abort();
+        let _ = (&mut turn.task).await;
+        let mut drafts = Vec::new();
+        while let Ok(said) = turn.said.try_recv() {
+            turn.take(said, &mut drafts, &mut self.settling);
         }
-        if let Err((drafts, error)) = self.ledger.append(drafts).await {
-            tracing::error!(session = %self.session, %error, "facts wait for the disk");
-            self.backlog = drafts;
+        self.append_or_keep(drafts).await;
+    }
+
+    async fn append_or_keep(&mut self, drafts: Vec<Draft>) {
+        let mut all = std::mem::take(&mut self.backlog);
+        all.extend(drafts);
+        match self.ledger.append(all).await {
+            Ok(()) => {
+                for done in self.settling.drain(..) {
+                    let _ = done.send(());
+                }
+            }
+            Err((drafts, error)) => {
+                tracing::error!(session = %self.session, %error, facts = drafts.len(), "facts cannot be written");
+                self.broken |= !may_pass(&error);
+                self.backlog = drafts;
+            }
         }
     }
 
+    /// For what a client asked: it is told at once if it cannot be. What the agent told before goes first.
     pub(crate) async fn append(&mut self, draft: Draft) -> Result<(), SessionError> {
-        self.ledger.append(vec![draft]).await.map_err(|(_, error)| error.into())
+        self.append_all(vec![draft]).await
+    }
+
+    async fn append_all(&mut self, drafts: Vec<Draft>) -> Result<(), SessionError> {
+        let waiting = self.backlog.len();
+        let mut all = std::mem::take(&mut self.backlog);
+        all.extend(drafts);
+        self.ledger.append(all).await.map_err(|(mut drafts, error)| {
+            drafts.truncate(waiting);
+            self.backlog = drafts;
+            self.broken |= !may_pass(&error);
+            error.into()
+        })
     }
 
     async fn handle(&mut self, command: Command) {
@@ -245,7 +294,7 @@ impl Actor {
             Command::Delete(reply) => answer(reply, self.delete().await),
             Command::Note(draft, reply) => answer(reply, self.append(draft).await),
             Command::Tip(reply) => answer(reply, Ok(self.ledger.tip.clone())),
-            Command::Shutdown(done) => drop(done),
+            Command::Shutdown => {}
         }
     }
 
@@ -258,6 +307,16 @@ impl Actor {
         }
         if request.content.is_empty() {
             return Err(SessionError::EmptyPrompt);
+        }
+        if self.agent.is_none() {
+            let name = self.ledger.tip.head.agent.clone();
+            return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
+        }
+        if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {
+            return Err(SessionError::LongKey { given, most: KEY_LIMIT });
+        }
+        if request.content.clone().iter_mut().flat_map(Block::bodies_mut).any(|body| body.blob().is_some()) {
+            return Err(SessionError::Reference);
         }
         let waiting = self.ledger.tip.queue.len();
         if waiting >= QUEUE_LIMIT {
@@ -281,10 +340,9 @@ impl Actor {
     }
 
     async fn same_request(&self, request: &PromptRequest) -> Result<Option<Accepted>, JournalError> {
-        let key = request.key.iter().map(|key| format!("key:{key}"));
-        let names = key.chain(request.message.iter().map(|message| format!("message:{message}")));
-        for name in names {
-            let Some(seq) = self.ledger.journal().mark(&self.session, &name).await? else { continue };
+        let key = request.key.iter().map(|key| Mark::Key(key));
+        for name in key.chain(request.message.iter().map(Mark::Message)) {
+            let Some(seq) = self.ledger.journal().mark(&self.session, &name.to_string()).await? else { continue };
             let page = self.ledger.journal().read(&Scope::Session(self.session.clone()), seq - 1, 1).await?;
             if let Some(Event::PromptQueued(queued)) = page.first().map(|entry| &entry.fact.event) {
                 let (turn, message) = (queued.turn.clone(), queued.message.clone());
@@ -326,18 +384,32 @@ impl Actor {
         if self.ledger.tip.head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
-        if self.turn.is_some() {
-            self.abandon(Stop::Cancelled).await;
-        }
-        self.append(Draft::client(SessionDeleted {})).await
+        self.drop_turn().await;
+        let mut drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
+        drafts.push(Draft::client(SessionDeleted {}));
+        self.append_all(drafts).await
     }
 }
 
 /// Pends while no turn runs, so that it can stand in a select.
 async fn next_said(turn: &mut Option<RunningTurn>) -> Option<Said> {
     match turn {
-        Some(turn) => turn.said.recv().await,
+        Some(turn) => turn.next().await,
         None => std::future::pending().await,
+    }
+}
+
+/// Whether waiting can help. A conflict or a refusal cannot pass: the actor is made again from the journal.
+fn may_pass(error: &JournalError) -> bool {
+    matches!(error, JournalError::DiskFull { .. } | JournalError::Storage { .. })
+}
+
+/// Blobs of the journal, where blocking is fine.
+struct JournalBlobs(Arc<dyn Journal>);
+
+impl Blobs for JournalBlobs {
+    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
+        self.0.blob(hash).ok().flatten()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use tolka_facts::event::{OptionKind, PermissionAnswered, PermissionAsked, QuestionAnswered};
 use tolka_facts::{Ask, Draft, RequestId};
+use tolka_journal::Mark;
 
 use crate::SessionError;
 use crate::actor::Actor;
@@ -28,7 +29,7 @@ impl Actor {
     /// The first answer wins: whoever comes later learns that it was answered.
     pub(crate) async fn answer(&mut self, request: &RequestId, given: Answer, by: String) -> Result<(), SessionError> {
         let Some(ask) = self.ledger.tip.asks().find(|ask| ask.request() == request).cloned() else {
-            let answered = self.ledger.journal().mark(&self.session, &format!("answered:{request}")).await?;
+            let answered = self.ledger.journal().mark(&self.session, &Mark::Answer(request).to_string()).await?;
             let request = request.clone();
             return Err(match answered {
                 Some(_) => SessionError::AlreadyAnswered(request),
@@ -51,7 +52,10 @@ impl Actor {
                         let (given, asked) = (answers.len(), ask.questions.len());
                         return Err(SessionError::WrongAnswers { given, asked });
                     }
-                    Answer::RejectQuestions | Answer::Option { .. } | Answer::Kind { .. } => None,
+                    Answer::RejectQuestions | Answer::Kind { allow: false, .. } => None,
+                    Answer::Option { .. } | Answer::Kind { .. } => {
+                        return Err(SessionError::WrongAnswers { given: 0, asked: ask.questions.len() });
+                    }
                 };
                 let request = ask.request;
                 let answered = QuestionAnswered { request: request.clone(), answers: answers.clone(), by };

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tolka_agent::{Agent, Agents};
 use tolka_facts::event::{Model, Parent, SessionChanged, SessionCreated};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
@@ -36,6 +37,13 @@ struct Live {
     closed: bool,
 }
 
+impl Live {
+    /// A way to the actor, unless it has ended: then it is made again.
+    fn open(&self, session: &SessionId) -> Option<mpsc::Sender<Command>> {
+        self.actors.get(session).filter(|commands| !commands.is_closed()).cloned()
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
     pub workspace: String,
@@ -65,8 +73,10 @@ impl Desk {
         let rows = self.0.journal.sessions(SessionQuery::default()).await?;
         let mut recovered = 0;
         for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0) {
-            self.tip(&row.head.id).await?;
-            recovered += 1;
+            match self.tip(&row.head.id).await {
+                Ok(_) => recovered += 1,
+                Err(error) => tracing::error!(session = %row.head.id, %error, "a session could not be taken up"),
+            }
         }
         Ok(recovered)
     }
@@ -84,10 +94,10 @@ impl Desk {
             parent: new.parent,
         };
         let ledger = Ledger::new(self.0.journal.clone(), id.clone());
-        let commands = self.spawn(&id, ledger, agent)?;
+        let commands = self.spawn(&id, ledger, Some(agent))?;
         let draft = Draft::client(created);
-        call(&commands, &id, |reply| Command::Create(draft, reply)).await?;
-        call(&commands, &id, Command::Tip).await
+        call(&commands, |reply| Command::Create(draft, reply)).await?;
+        call(&commands, Command::Tip).await
     }
 
     pub async fn prompt(&self, session: &SessionId, request: PromptRequest) -> Result<Accepted, SessionError> {
@@ -130,8 +140,9 @@ impl Desk {
 
     /// A fact about the server itself.
     pub async fn note(&self, event: impl Into<Event>) -> Result<(), SessionError> {
-        let draft = Draft::tolka(event);
-        self.call(&SessionId::server(), |reply| Command::Note(draft, reply)).await
+        let (draft, server) = (Draft::tolka(event), SessionId::server());
+        let commands = self.open(&server).await?;
+        call(&commands, |reply| Command::Note(draft, reply)).await
     }
 
     /// Ends every turn as interrupted, and waits until all is written.
@@ -142,29 +153,31 @@ impl Desk {
             (std::mem::take(&mut live.actors), std::mem::take(&mut live.tasks))
         };
         for commands in actors.into_values() {
-            let (done, ended) = oneshot::channel();
-            if commands.send(Command::Shutdown(done)).await.is_ok() {
-                let _ = ended.await;
-            }
+            // An actor that has ended by itself needs no telling.
+            let _ = commands.send(Command::Shutdown).await;
         }
         while tasks.join_next().await.is_some() {}
     }
 
     async fn call<T>(&self, session: &SessionId, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+        // The server's own journal is nobody's session.
+        if session.is_server() {
+            return Err(SessionError::NotFound(session.clone()));
+        }
         let commands = self.open(session).await?;
-        call(&commands, session, command).await
+        call(&commands, command).await
     }
 
     async fn open(&self, session: &SessionId) -> Result<mpsc::Sender<Command>, SessionError> {
-        if let Some(commands) = self.live().actors.get(session) {
-            return Ok(commands.clone());
+        if let Some(commands) = self.live().open(session) {
+            return Ok(commands);
         }
         let ledger = Ledger::load(self.0.journal.clone(), session.clone()).await?;
         if ledger.tip.seq == 0 && !session.is_server() {
             return Err(SessionError::NotFound(session.clone()));
         }
-        // An agent that is no longer configured must not make a session unreadable.
-        let agent = self.agent(Some(&ledger.tip.head.agent)).or_else(|_| self.agent(None))?;
+        // An agent that is no longer configured must not make a session unreadable; its prompts wait until it is.
+        let agent = self.agent(Some(&ledger.tip.head.agent)).ok();
         self.spawn(session, ledger, agent)
     }
 
@@ -173,14 +186,14 @@ impl Desk {
         &self,
         session: &SessionId,
         ledger: Ledger,
-        agent: Arc<dyn Agent>,
+        agent: Option<Arc<dyn Agent>>,
     ) -> Result<mpsc::Sender<Command>, SessionError> {
         let mut live = self.live();
         if live.closed {
             return Err(SessionError::ShuttingDown);
         }
-        if let Some(commands) = live.actors.get(session) {
-            return Ok(commands.clone());
+        if let Some(commands) = live.open(session) {
+            return Ok(commands);
         }
         let (commands, inbox) = mpsc::channel(COMMANDS);
         live.actors.insert(session.clone(), commands.clone());
@@ -189,9 +202,13 @@ impl Desk {
             ledger,
             agent,
             ids: self.0.ids.clone(),
+            known_agents: self.agent_names(),
             mind: None,
             turn: None,
             backlog: Vec::new(),
+            settling: Vec::new(),
+            not_before: Instant::now(),
+            broken: false,
         };
         while live.tasks.try_join_next().is_some() {}
         let (desk, id) = (self.clone(), session.clone());
@@ -217,8 +234,12 @@ impl Desk {
         };
         found.cloned().ok_or_else(|| SessionError::UnknownAgent {
             name: name.unwrap_or_default().to_owned(),
-            known: agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", "),
+            known: self.agent_names(),
         })
+    }
+
+    fn agent_names(&self) -> String {
+        self.0.agents.iter().map(|agent| agent.name()).collect::<Vec<_>>().join(", ")
     }
 
     fn live(&self) -> std::sync::MutexGuard<'_, Live> {
@@ -235,10 +256,9 @@ impl std::fmt::Debug for Desk {
 
 async fn call<T>(
     commands: &mpsc::Sender<Command>,
-    session: &SessionId,
     command: impl FnOnce(Reply<T>) -> Command,
 ) -> Result<T, SessionError> {
     let (reply, answer) = oneshot::channel();
     commands.send(command(reply)).await.map_err(|_| SessionError::ShuttingDown)?;
-    answer.await.unwrap_or_else(|_| Err(SessionError::NotFound(session.clone())))
+    answer.await.unwrap_or(Err(SessionError::ShuttingDown))
 }

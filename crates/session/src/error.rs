@@ -6,7 +6,7 @@ use tolka_journal::JournalError;
 pub enum SessionError {
     #[error("Session not found: {0}")]
     NotFound(SessionId),
-    #[error("no agent is called `{name}`; there are: {known}")]
+    #[error("no agent is called `{name}` here; there are: {known}")]
     UnknownAgent { name: String, known: String },
     #[error("the prompt is empty; send at least one block of content")]
     EmptyPrompt,
@@ -22,8 +22,12 @@ pub enum SessionError {
     NoSuchOption { given: String, known: String },
     #[error("{given} answers were given to {asked} questions; give one list per question")]
     WrongAnswers { given: usize, asked: usize },
-    #[error("the server is shutting down")]
+    #[error("the server is shutting down, or takes this session up again; try again in a moment")]
     ShuttingDown,
+    #[error("a prompt must hold its content itself, not a reference to what was stored before")]
+    Reference,
+    #[error("the key of a prompt may have {most} bytes, not {given}")]
+    LongKey { given: usize, most: usize },
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tolka_facts::{Draft, Event, Fact, Hash, INLINE_LIMIT, SessionId, Time, Tip};
-use tolka_journal::{Append, Journal, JournalError, Kept, Scope, TIP};
+use tolka_journal::{Append, Journal, JournalError, Kept, Mark, Scope, TIP};
 
 /// A stream is taken up from a kept state; folding 512 facts takes a millisecond or so.
 const KEEP_EVERY: u64 = 512;
@@ -16,6 +16,8 @@ pub(crate) struct Ledger {
     pub(crate) tip: Tip,
     kept: u64,
     kept_idle: u64,
+    /// Where a state was last found too large to keep; weighing it again at every append would cost more than it saves.
+    weighed: u64,
     /// Bytes journalled since a state was kept: a state that is larger than that waits, so that states
     /// never take more room than facts.
     since_kept: usize,
@@ -23,7 +25,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(journal: Arc<dyn Journal>, session: SessionId) -> Self {
-        Ledger { journal, session, tip: Tip::default(), kept: 0, kept_idle: 0, since_kept: 0 }
+        Ledger { journal, session, tip: Tip::default(), kept: 0, kept_idle: 0, weighed: 0, since_kept: 0 }
     }
 
     /// The session as its facts left it. A session without facts has a tip at 0.
@@ -33,7 +35,7 @@ impl Ledger {
             // A state of another version is no loss: the facts are still there.
             ledger.tip = serde_json::from_slice(&kept.state).unwrap_or_default();
             ledger.kept = ledger.tip.seq;
-            ledger.kept_idle = ledger.tip.seq;
+            ledger.kept_idle = if kept.idle { ledger.tip.seq } else { 0 };
         }
         let scope = Scope::Session(ledger.session.clone());
         loop {
@@ -68,7 +70,8 @@ impl Ledger {
             bytes += estimated_size(&fact);
             batch.facts.push(Arc::new(fact));
         }
-        batch.head = Some(tip.head.clone());
+        // Lists need it only when it changed, and most facts are words.
+        batch.head = (tip.head != self.tip.head).then(|| tip.head.clone());
         batch.tip = self.state_to_keep(&tip, self.since_kept + bytes);
         let kept = batch.tip.as_ref().map(|kept| kept.idle);
         self.journal.append(batch).await.map_err(|error| (drafts, error))?;
@@ -84,12 +87,13 @@ impl Ledger {
         Ok(())
     }
 
-    fn state_to_keep(&self, tip: &Tip, since_kept: usize) -> Option<Kept> {
+    fn state_to_keep(&mut self, tip: &Tip, since_kept: usize) -> Option<Kept> {
         let idle = tip.is_idle();
         let due = tip.seq - self.kept >= KEEP_EVERY || (idle && tip.seq - self.kept_idle >= KEEP_EVERY);
-        if !due {
+        if !due || tip.seq - self.weighed < KEEP_EVERY {
             return None;
         }
+        self.weighed = tip.seq;
         let state = serde_json::to_vec(tip).ok()?;
         (state.len() <= since_kept).then_some(Kept { seq: tip.seq, idle, state })
     }
@@ -103,16 +107,17 @@ impl std::fmt::Debug for Ledger {
 
 /// Names that clients look things up by.
 fn mark(fact: &Fact, marks: &mut Vec<(String, u64)>) {
+    let mut set = |mark: Mark<'_>| marks.push((mark.to_string(), fact.seq));
     match &fact.event {
         Event::PromptQueued(e) => {
-            marks.push((format!("prompt:{}", e.turn), fact.seq));
-            marks.push((format!("message:{}", e.message), fact.seq));
-            marks.extend(e.key.iter().map(|key| (format!("key:{key}"), fact.seq)));
+            set(Mark::Prompt(&e.turn));
+            set(Mark::Message(&e.message));
+            e.key.iter().for_each(|key| set(Mark::Key(key)));
         }
-        Event::TurnStarted(e) => marks.push((format!("turn:{}", e.turn), fact.seq)),
-        Event::TurnEnded(e) => marks.push((format!("end:{}", e.turn), fact.seq)),
-        Event::PermissionAnswered(e) => marks.push((format!("answered:{}", e.request), fact.seq)),
-        Event::QuestionAnswered(e) => marks.push((format!("answered:{}", e.request), fact.seq)),
+        Event::TurnStarted(e) => set(Mark::TurnStart(&e.turn)),
+        Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
+        Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
+        Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         _ => {}
     }
 }

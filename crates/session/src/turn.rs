@@ -17,6 +17,9 @@ pub(crate) struct RunningTurn {
     /// The mind comes back with the turn's end, ready for the next one.
     pub(crate) task: JoinHandle<(Box<dyn Mind>, Ended)>,
     pub(crate) said: mpsc::Receiver<Said>,
+    /// Closes when the mind has ended its turn.
+    ended: oneshot::Receiver<()>,
+    has_ended: bool,
     switch: CancelSwitch,
     /// When patience ends, once the turn was cancelled.
     pub(crate) deadline: Option<Instant>,
@@ -34,11 +37,32 @@ impl RunningTurn {
         prompt: Prompt,
         (teller, said, switch): (Teller, mpsc::Receiver<Said>, CancelSwitch),
     ) -> Self {
+        let (end, ended) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
-            let ended = mind.turn(prompt, &teller).await;
-            (mind, ended)
+            let how = mind.turn(prompt, &teller).await;
+            drop(end);
+            (mind, how)
         });
-        RunningTurn { task, said, switch, deadline: None, asked: HashMap::new() }
+        RunningTurn { task, said, ended, has_ended: false, switch, deadline: None, asked: HashMap::new() }
+    }
+
+    /// What the mind says next; `None` when it has ended and nothing it said is left. Its end is what counts, not the
+    /// end of its line: it may have left a teller with somebody, and that must not keep its turn open.
+    pub(crate) async fn next(&mut self) -> Option<Said> {
+        if !self.has_ended {
+            tokio::select! {
+                biased;
+                said = self.said.recv() => {
+                    if said.is_some() {
+                        return said;
+                    }
+                }
+                // An error is an end too: the mind panicked.
+                _ = &mut self.ended => {}
+            }
+            self.has_ended = true;
+        }
+        self.said.try_recv().ok()
     }
 
     pub(crate) fn cancel(&mut self) {

@@ -24,7 +24,7 @@ pub(super) struct Readers {
     /// A `std` mutex: held to take a connection out or put it back, never over a read.
     pool: Mutex<Pool>,
     returned: Condvar,
-    tasks: Semaphore,
+    tasks: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Pool {
 impl Readers {
     pub(super) fn new(site: Site) -> Self {
         let pool = Pool { idle: Vec::new(), open: 0, closed: false };
-        Readers { site, pool: Mutex::new(pool), returned: Condvar::new(), tasks: Semaphore::new(TASKS) }
+        Readers { site, pool: Mutex::new(pool), returned: Condvar::new(), tasks: Arc::new(Semaphore::new(TASKS)) }
     }
 
     pub(super) async fn run<T, F>(self: &Arc<Self>, read: F) -> Result<T, JournalError>
@@ -46,10 +46,15 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     {
-        let _permit = self.tasks.acquire().await.map_err(|_| JournalError::Closed)?;
+        // It goes with the work, not with whoever waits for it: clients that leave must not let threads pile up.
+        let permit = Arc::clone(&self.tasks).acquire_owned().await.map_err(|_| JournalError::Closed)?;
         let readers = Arc::clone(self);
         // It fails only when the runtime is shutting down, which ends this task too.
-        tokio::task::spawn_blocking(move || readers.run_here(read)).await.map_err(|_| JournalError::Closed)?
+        let work = move || {
+            let _permit = permit;
+            readers.run_here(read)
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| JournalError::Closed)?
     }
 
     /// On this thread, which it blocks.

@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use serde_json::{Value, json};
 use tolka_facts::event::PermissionAsked;
 use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
-use tolka_journal::SessionQuery;
+use tolka_journal::{Mark, SessionQuery};
 use tolka_session::{Answer, SessionError};
 
 use super::{Answered, each_fact, fact_at, find, shapes};
@@ -68,7 +68,7 @@ async fn asked(app: &App, request: &RequestId) -> Result<(SessionId, Value), Fau
 async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked, Value)>, Fault> {
     let tip = app.desk.tip(session).await?;
     let Some(turn) = &tip.turn else { return Ok(Vec::new()) };
-    let blobs = JournalBlobs(app.journal().clone());
+    let blobs = JournalBlobs::new(app.journal().clone());
     let mut items = Vec::new();
     each_fact(app, session, turn.first_seq, |entry| {
         if let Event::PermissionAsked(ask) = &entry.fact.event
@@ -86,5 +86,5 @@ fn is_open(tip: &Tip, request: &RequestId) -> bool {
 }
 
 fn answered_mark(request: &RequestId) -> String {
-    format!("answered:{request}")
+    Mark::Answer(request).to_string()
 }

@@ -28,7 +28,7 @@ pub(super) async fn list(State(app): State<App>) -> Answered {
     let is_shown = |head: &Head| {
         let is_subagent = head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
         // The server's own journal has a row as well, without an id.
-        !is_subagent && !head.archived && !head.id.as_str().is_empty() && !head.id.is_server()
+        !is_subagent && !head.archived
     };
     let sessions: Vec<Value> =
         rows.iter().filter(|row| is_shown(&row.head)).map(|row| shapes::session(&row.head)).collect();
@@ -138,7 +138,7 @@ struct Messages<'a> {
 
 pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let row = find(&app, &id).await?;
-    let blobs = JournalBlobs(app.journal().clone());
+    let blobs = JournalBlobs::new(app.journal().clone());
     let (mut rows, mut tip) = (Rows::new(Profile::Current), Tip::default());
     each_fact(&app, &row.head.id, 0, |entry| {
         tip.apply(&entry.fact);

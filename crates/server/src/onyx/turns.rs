@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tolka_dialect::onyx::{CommonError, Profile, error_packet};
 use tolka_facts::event::Stop;
 use tolka_facts::{Event, Json as Raw, SessionId, Time, Tip, TurnId};
+use tolka_journal::Mark;
 use tolka_session::Accepted;
 
 use super::message::Message;
@@ -100,7 +101,7 @@ pub(super) async fn events(
     refuse_steps(&params)?;
     let row = find(&app, &id).await?;
     let (session, turn) = (row.head.id, TurnId::from(turn));
-    let queued = app.journal().mark(&session, &format!("prompt:{turn}")).await?;
+    let queued = app.journal().mark(&session, &Mark::Prompt(&turn).to_string()).await?;
     let queued = queued.ok_or_else(|| Fault::NotFound("Turn not found".to_owned()))?;
     let position = last_event_id(&headers).or(params.get("after").map(String::as_str));
     let skip = params.get("skip").filter(|_| position.is_none());
@@ -148,13 +149,13 @@ async fn profile(
 /// A turn as it stands, wherever it stands; `None` if no prompt made it.
 async fn standing(app: &App, session: &SessionId, turn: &TurnId) -> Result<Option<Value>, Fault> {
     let journal = app.journal();
-    let Some(queued) = journal.mark(session, &format!("prompt:{turn}")).await? else { return Ok(None) };
+    let Some(queued) = journal.mark(session, &Mark::Prompt(turn).to_string()).await? else { return Ok(None) };
     let tip = app.desk.tip(session).await?;
     if let Some(open) = open_turn(&tip, turn) {
         return Ok(Some(open));
     }
     // Neither waiting nor running in a state that is younger than the prompt: it ended or was dropped.
-    let ended = journal.mark(session, &format!("end:{turn}")).await?;
+    let ended = journal.mark(session, &Mark::TurnEnd(turn).to_string()).await?;
     let entry = fact_at(app, session, ended.unwrap_or(queued)).await?;
     let mut voice = Voice::new(journal.clone(), channel(session, Profile::Current));
     voice.payloads(std::slice::from_ref(&entry), Cursor::whole(0), |_, _| {}).await?;

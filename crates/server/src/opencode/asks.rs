@@ -115,7 +115,7 @@ fn permission_answer(body: &Value, field: &str) -> Result<Answer, Fault> {
 }
 
 async fn listed(app: &App, folder: &Folder, kind: Kind) -> Result<Vec<Value>, Fault> {
-    let (tips, blobs) = (waiting(app, folder).await?, JournalBlobs(app.journal().clone()));
+    let (tips, blobs) = (waiting(app, folder).await?, JournalBlobs::new(app.journal().clone()));
     let asks = tips.iter().flat_map(|tip| tip.asks().map(move |ask| (ask, tip)));
     Ok(asks.filter(|(ask, _)| Kind::of(ask) == kind).map(|(ask, tip)| ask_json(ask, tip, &blobs)).collect())
 }

@@ -61,7 +61,7 @@ fn open(app: &App, channel: Channel, params: &Params, headers: &HeaderMap) -> Re
     let seat = Seat::take(app)?;
     let connected = frame("server.connected", channel.dress);
     let heartbeat = frame("server.heartbeat", channel.dress);
-    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(&connected).heartbeat(heartbeat);
+    let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(&connected).beat_with(heartbeat);
     Ok(request::stream(seat, reader, AtShutdown::Cut))
 }
 

@@ -57,8 +57,7 @@ pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params)
 
 async fn rows(app: &App, folder: &Folder) -> Result<Vec<SessionRow>, Fault> {
     let query = SessionQuery { workspace: folder.to_filter_by(app), ..SessionQuery::default() };
-    let mut rows = app.journal().sessions(query).await?;
-    rows.retain(|row| !row.head.id.is_server());
+    let rows = app.journal().sessions(query).await?;
     Ok(rows)
 }
 

@@ -213,8 +213,12 @@ async fn project(app: &App, folder: &str) -> Result<Value, Fault> {
 /// The branch, where the folder is the root of a repository.
 async fn vcs(State(app): State<App>, folder: Folder) -> Answered<Value> {
     let head: PathBuf = Path::new(&folder.to_work_in(&app)?).join(".git/HEAD");
-    let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(head)).await;
-    let head = read.map_err(|_| Fault::Internal)?.unwrap_or_default();
+    // A plain file only: a link could lead out of the workspace, and a pipe would never end.
+    let read = tokio::task::spawn_blocking(move || {
+        let is_plain = std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);
+        if is_plain { std::fs::read_to_string(head).unwrap_or_default() } else { String::new() }
+    });
+    let head = read.await.map_err(|_| Fault::Internal)?;
     let branch = head.trim_end().strip_prefix("ref: refs/heads/");
     Ok(Json(branch.map_or_else(|| json!({}), |branch| json!({ "branch": branch }))))
 }

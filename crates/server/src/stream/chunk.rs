@@ -29,6 +29,11 @@ pub(super) struct TurnEnd {
 }
 
 impl Chunk {
+    /// What it takes in memory: a chunk without bytes is not nothing.
+    pub(super) fn weight(&self) -> usize {
+        size_of::<Chunk>() + self.bytes.len() + self.frames.len() * size_of::<FrameEnd>()
+    }
+
     /// The bytes that a reader at `cursor` lacks.
     pub(super) fn after(&self, cursor: Cursor) -> Bytes {
         let had = self.frames.partition_point(|frame| !cursor.lacks(frame.place, frame.n));

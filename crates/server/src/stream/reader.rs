@@ -41,6 +41,8 @@ pub(crate) struct Reader {
     greeting: Option<Bytes>,
     /// Sent after this much silence, for proxies and clients that give up on a silent stream.
     heartbeat: (Duration, Bytes),
+    /// Facts that give no frames are silence to a client.
+    silent_since: Instant,
     over: bool,
 }
 
@@ -93,6 +95,7 @@ impl Reader {
             source,
             greeting: None,
             heartbeat: (Duration::from_secs(10), Bytes::from_static(b": keepalive\n\n")),
+            silent_since: Instant::now(),
             over,
         }
     }
@@ -113,7 +116,7 @@ impl Reader {
     }
 
     #[must_use]
-    pub(crate) fn heartbeat(mut self, heartbeat: impl Into<Bytes>) -> Self {
+    pub(crate) fn beat_with(mut self, heartbeat: impl Into<Bytes>) -> Self {
         self.heartbeat.1 = heartbeat.into();
         self
     }
@@ -128,10 +131,14 @@ impl Reader {
                 Ok(Some(chunks)) => {
                     let bytes = self.take(&chunks);
                     if !bytes.is_empty() {
+                        self.silent_since = Instant::now();
                         return Some(Ok(bytes));
                     }
+                    if self.silent_since + self.heartbeat.0 <= Instant::now() {
+                        return Some(Ok(self.heartbeat()));
+                    }
                 }
-                Ok(None) => return Some(Ok(self.heartbeat.1.clone())),
+                Ok(None) => return Some(Ok(self.heartbeat())),
                 Err(error) => {
                     self.over = true;
                     return Some(Err(error));
@@ -144,7 +151,7 @@ impl Reader {
     /// What comes after the cursor, or `None` after a silence. It may be dropped while it waits: the cursor
     /// moves only when bytes are taken.
     async fn chunks(&mut self) -> Result<Option<Vec<Arc<Chunk>>>, JournalError> {
-        let silence = Instant::now() + self.heartbeat.0;
+        let silence = self.silent_since + self.heartbeat.0;
         loop {
             match &mut self.source {
                 Source::Waiting(waiting) => {
@@ -196,7 +203,12 @@ impl Reader {
 
     /// Whether everything that is durable by now has been told.
     pub(crate) fn is_at_head(&self) -> bool {
-        self.over || self.cursor.before() >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
+        match &self.source {
+            Source::Waiting(waiting) => self.over || !waiting.follow.has_more(),
+            Source::Behind | Source::Own(_) | Source::Shared { .. } => {
+                self.over || self.cursor.before() >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
+            }
+        }
     }
 
     fn take(&mut self, chunks: &[Arc<Chunk>]) -> Bytes {
@@ -218,6 +230,11 @@ impl Reader {
             }
         }
         gathered.freeze()
+    }
+
+    fn heartbeat(&mut self) -> Bytes {
+        self.silent_since = Instant::now();
+        self.heartbeat.1.clone()
     }
 
     fn share(&mut self) {

@@ -49,12 +49,13 @@ impl Tongues {
     }
 
     pub(super) fn join(&self, channel: &Channel) -> Arc<Tongue> {
+        // Before the lock: it may look at the disk.
+        let start = *self.journal.watch(&channel.scope()).borrow();
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tongue) = open.get(channel).and_then(Weak::upgrade).filter(|tongue| !tongue.has_ended()) {
             return tongue;
         }
         open.retain(|_, tongue| tongue.strong_count() > 0);
-        let start = *self.journal.watch(&channel.scope()).borrow();
         let (told, head) = watch::channel(start);
         let tongue = Arc::new(Tongue {
             log: Mutex::new(Log { chunks: VecDeque::new(), start, to: start, bytes: 0 }),
@@ -102,7 +103,7 @@ impl Tongue {
     fn publish(&self, chunks: Vec<Chunk>) -> u64 {
         let mut log = self.log();
         for chunk in chunks {
-            log.bytes += chunk.bytes.len();
+            log.bytes += chunk.weight();
             log.to = chunk.to;
             log.chunks.push_back(Arc::new(chunk));
         }
@@ -110,7 +111,7 @@ impl Tongue {
             && log.chunks.len() > 1
             && let Some(oldest) = log.chunks.pop_front()
         {
-            log.bytes -= oldest.bytes.len();
+            log.bytes -= oldest.weight();
             log.start = oldest.to;
         }
         log.to

@@ -4,7 +4,7 @@
 //! turns before: what it reads is its own turn, from the first frame to the last.
 
 use tolka_facts::{Event, Fact, TurnId};
-use tolka_journal::{Entry, Journal, JournalError, Scope};
+use tolka_journal::{Entry, Journal, JournalError, Mark, Scope};
 
 use super::{Channel, Cursor, Follow, Reader, Tongues, Until, Voice};
 
@@ -77,9 +77,9 @@ impl Reader {
     ) -> Result<Self, TurnError> {
         let Scope::Session(session) = channel.scope() else { return Err(TurnError::Unknown) };
         let journal = tongues.journal();
-        let mark = async |what: &str| journal.mark(&session, &format!("{what}:{turn}")).await;
-        let queued = mark("prompt").await?.ok_or(TurnError::Unknown)?;
-        let (started, ended) = (mark("turn").await?, mark("end").await?);
+        let mark = async |mark: Mark<'_>| journal.mark(&session, &mark.to_string()).await;
+        let queued = mark(Mark::Prompt(turn)).await?.ok_or(TurnError::Unknown)?;
+        let (started, ended) = (mark(Mark::TurnStart(turn)).await?, mark(Mark::TurnEnd(turn)).await?);
         let until = Until::TurnEnds { turn: turn.clone(), at: ended };
         let Some(started) = started else {
             let had = match had {

@@ -1,7 +1,7 @@
 //! An encoder with all it needs to speak: for each session the tip, and the state of its dialect.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -20,23 +20,46 @@ const SPEAKERS: usize = 64;
 /// About what one write should be.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// Reads blobs where encoders run: on the server's threads, which may block for the length of a disk read
-/// only if the runtime knows of it.
-#[derive(Clone)]
-pub(crate) struct JournalBlobs(pub(crate) Arc<dyn Journal>);
+/// Reads blobs where encoders run: on the server's threads, which may block for the length of a disk read only if the
+/// runtime knows of it.
+#[derive(Debug, Clone)]
+pub(crate) struct JournalBlobs {
+    journal: Arc<dyn Journal>,
+    /// Why a blob could not be read. An encoder cannot say so, and a frame without it would be told differently the
+    /// next time. A std mutex: held for a swap.
+    failed: Arc<Mutex<Option<JournalError>>>,
+}
+
+impl JournalBlobs {
+    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
+        JournalBlobs { journal, failed: Arc::default() }
+    }
+
+    /// Whether every blob that was asked for could be read.
+    pub(crate) fn check(&self) -> Result<(), JournalError> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
+    }
+}
 
 impl Blobs for JournalBlobs {
     fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
-        tokio::task::block_in_place(|| self.0.blob(hash)).unwrap_or_else(|error| {
-            tracing::error!(%error, "a blob cannot be read");
+        tokio::task::block_in_place(|| self.journal.blob(hash)).unwrap_or_else(|error| {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             None
         })
     }
 }
 
-impl std::fmt::Debug for JournalBlobs {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("JournalBlobs")
+/// States of another version are not found under this name, and cost time only.
+fn state_name(dialect: Dialect) -> String {
+    const VERSION: u32 = 1;
+    format!("{dialect}.{VERSION}")
+}
+
+/// A state that cannot be kept, on a full disk say, must not end a stream.
+async fn keep_state(journal: &Arc<dyn Journal>, session: &SessionId, dialect: Dialect, state: Kept) {
+    if let Err(error) = journal.keep(session, &state_name(dialect), state).await {
+        tracing::debug!(%session, %error, "a state was not kept");
     }
 }
 
@@ -65,7 +88,7 @@ struct KeptSpeaker {
 
 impl Voice {
     pub(crate) fn new(journal: Arc<dyn Journal>, channel: Channel) -> Self {
-        let blobs = JournalBlobs(journal.clone());
+        let blobs = JournalBlobs::new(journal.clone());
         Voice { journal, blobs, channel, speakers: HashMap::new(), frames: Frames::default() }
     }
 
@@ -86,8 +109,9 @@ impl Voice {
                 &mut self.frames,
                 &mut open,
             );
+            self.blobs.check()?;
             if let Some(state) = keep {
-                self.journal.keep(session, self.channel.dialect.name(), state).await?;
+                keep_state(&self.journal, session, self.channel.dialect, state).await;
             }
             open.chunk.to = entry.place;
             if open.bytes.len() >= CHUNK {
@@ -113,6 +137,7 @@ impl Voice {
             self.ready_speaker(session, entry.fact.seq - 1).await?;
             let Some(speaker) = self.speakers.get_mut(session) else { continue };
             speaker.frames(entry, &self.blobs, &mut self.frames);
+            self.blobs.check()?;
             for (n, payload) in (0..).zip(self.frames.iter()) {
                 if cursor.lacks(entry.place, n) {
                     each(Cursor { place: entry.place, n }, payload);
@@ -162,14 +187,14 @@ impl Speaker {
             .kept(session, TIP, seq, true)
             .await?
             .and_then(|kept| serde_json::from_slice::<Tip>(&kept.state).ok());
-        let spoken = journal.kept(session, dialect.name(), seq, false).await?;
+        let spoken = journal.kept(session, &state_name(dialect), seq, false).await?;
         let spoken = spoken.and_then(|kept| serde_json::from_slice::<KeptSpeaker>(&kept.state).ok());
         let spoken = spoken.and_then(|kept| Some((kept.tip, dialect.resume(kept.encoder.as_bytes())?)));
         let idle = idle.map(|tip| (tip, dialect.encoder()));
         let nearest = [idle, spoken].into_iter().flatten().max_by_key(|(tip, _)| tip.seq);
         let (tip, encoder) = nearest.unwrap_or_else(|| (Tip::default(), dialect.encoder()));
         let mut speaker = Speaker { kept: tip.seq, tip, encoder, told: 0 };
-        let (scope, mut frames) = (Scope::Session(session.clone()), Frames::default());
+        let (scope, mut frames, mut last) = (Scope::Session(session.clone()), Frames::default(), None);
         while speaker.tip.seq < seq {
             let wanted = usize::try_from(seq - speaker.tip.seq).unwrap_or(PAGE).min(PAGE);
             let page = journal.read(&scope, speaker.tip.seq, wanted).await?;
@@ -178,10 +203,12 @@ impl Speaker {
             }
             for entry in &page {
                 speaker.frames(entry, blobs, &mut frames);
-                if let Some(state) = speaker.state_to_keep() {
-                    journal.keep(session, dialect.name(), state).await?;
-                }
+                last = speaker.state_to_keep().or(last);
             }
+            blobs.check()?;
+        }
+        if let Some(state) = last {
+            keep_state(journal, session, dialect, state).await;
         }
         Ok(speaker)
     }

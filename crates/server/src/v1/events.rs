@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use tolka_journal::Scope;
 
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
-use crate::request::{self, AtShutdown, Checked, Seat, last_event_id};
+use crate::request::{self, AtShutdown, Seat, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Follow, Had, Reader, Until, Voice, Whose};
 
 const PAGE: usize = 200;
@@ -59,7 +59,7 @@ impl EventsQuery {
 pub(super) async fn session(
     State(app): State<App>,
     Path(id): Path<String>,
-    Checked(query): Checked<EventsQuery>,
+    Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let session = SessionId::from(id);
@@ -83,6 +83,10 @@ pub(super) async fn session(
         cursor = Cursor::whole(cursor.place.saturating_sub(1));
     }
     if query.wants_page(&headers)? {
+        if query.turn.is_some() || query.skip.is_some() {
+            let message = "`turn` and `skip` need a stream; a page starts at a position.";
+            return Err(Fault::BadRequest(message.to_owned()).into());
+        }
         return page(&app, channel, cursor, &query).await;
     }
     let seat = Seat::take(&app)?;
@@ -107,7 +111,7 @@ pub(super) async fn session(
 
 pub(super) async fn feed(
     State(app): State<App>,
-    Checked(query): Checked<EventsQuery>,
+    Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let channel = Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
@@ -149,7 +153,7 @@ async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) 
     loop {
         let entries = follow.ready(limit).await?;
         if entries.is_empty() {
-            if !events.is_empty() || wait.is_zero() || !arrived_by(&mut follow, deadline).await {
+            if !events.is_empty() || wait.is_zero() || !arrived_by(app, &mut follow, deadline).await {
                 break;
             }
             continue;
@@ -170,6 +174,11 @@ async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) 
     Ok(axum::Json(json!({ "events": events, "position": name(position), "more": more })).into_response())
 }
 
-async fn arrived_by(follow: &mut Follow, deadline: tokio::time::Instant) -> bool {
-    tokio::time::timeout_at(deadline, follow.arrived()).await.unwrap_or(false)
+/// Whether a fact came in time; a server that goes down has no time left.
+async fn arrived_by(app: &App, follow: &mut Follow, deadline: tokio::time::Instant) -> bool {
+    let mut stopping = app.stopping.clone();
+    tokio::select! {
+        arrived = tokio::time::timeout_at(deadline, follow.arrived()) => arrived.unwrap_or(false),
+        _ = stopping.wait_for(|stopping| *stopping) => false,
+    }
 }

@@ -1,6 +1,6 @@
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -14,7 +14,7 @@ use super::shapes;
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
 use crate::guard::Caller;
-use crate::request::{Checked, json_body, text_field};
+use crate::request::{json_body, text_field};
 
 type Answered = Result<Response, TolkaError>;
 
@@ -27,7 +27,7 @@ pub(super) struct ListQuery {
     workspace: Option<String>,
 }
 
-pub(super) async fn list(State(app): State<App>, Checked(query): Checked<ListQuery>) -> Answered {
+pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
     let after = query.after.map(SessionId::from);
     let rows =
@@ -88,7 +88,7 @@ pub(super) struct DeleteQuery {
 pub(super) async fn delete(
     State(app): State<App>,
     Path(id): Path<String>,
-    Checked(query): Checked<DeleteQuery>,
+    Query(query): Query<DeleteQuery>,
 ) -> Answered {
     let session = SessionId::from(id);
     let deleted = app.desk.delete(&session).await;
@@ -191,11 +191,7 @@ pub(super) struct ViewQuery {
 }
 
 /// The session at a position: now, or as it was.
-pub(super) async fn view(
-    State(app): State<App>,
-    Path(id): Path<String>,
-    Checked(query): Checked<ViewQuery>,
-) -> Answered {
+pub(super) async fn view(State(app): State<App>, Path(id): Path<String>, Query(query): Query<ViewQuery>) -> Answered {
     let session = SessionId::from(id);
     let head = app.desk.tip(&session).await?.seq;
     let at = query.at.unwrap_or(head);
