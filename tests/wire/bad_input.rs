@@ -160,6 +160,17 @@ fn sessions_that_are_none_cannot_be_prompted_changed_or_made() {
             family.assert_refused(&response, 404, &path);
         }
     }
+    // The server's own journal is nobody's session, whatever is asked of it.
+    for (method, path) in [
+        ("GET", "/v1/sessions/srv_tolka"),
+        ("GET", "/v1/sessions/srv_tolka/events"),
+        ("POST", "/v1/sessions/srv_tolka/prompt"),
+        ("DELETE", "/v1/sessions/srv_tolka"),
+        ("DELETE", "/v1/sessions/srv_tolka?purge=true"),
+    ] {
+        let response = call(address, method, path, &[], br#"{"text":"hi"}"#);
+        Family::Tolka.assert_refused(&response, 404, path);
+    }
     // Document 000's client reads its errors from the stream that it expects.
     let mut told = call(address, "POST", &Family::Onyx.prompts("ses_nobody"), &[], br#"{"content":"hi"}"#);
     assert_eq!((told.status, told.header("content-type")), (200, Some("text/event-stream; charset=utf-8")));

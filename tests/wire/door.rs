@@ -132,6 +132,11 @@ fn a_wrong_token_or_one_with_too_little_scope_gets_nothing() {
     assert_eq!(call(address, "GET", "/v1/sessions", &as_writer, &[]).status, 200);
     assert_eq!(house.run(&["token", "revoke", "writer"]).status.code(), Some(0));
     assert_eq!(call(address, "GET", "/v1/sessions", &as_writer, &[]).status, 401);
+    // Without any token left nobody comes in, rather than everybody.
+    for name in ["viewer", "owner"] {
+        assert_eq!(house.run(&["token", "revoke", name]).status.code(), Some(0));
+    }
+    assert_eq!(call(address, "GET", "/v1/sessions", &[], &[]).status, 401);
 }
 
 #[test]

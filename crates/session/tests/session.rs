@@ -15,6 +15,7 @@ use tolka_session::{Answer, Desk, NewSession, PromptRequest, SessionError};
 /// A mind that does what the prompt says.
 #[derive(Debug)]
 struct Puppet {
+    name: &'static str,
     /// Fired when a turn has said what it has to say and goes on to wait.
     waits: Arc<Notify>,
 }
@@ -23,7 +24,7 @@ struct Strings(Arc<Notify>);
 
 impl Agent for Puppet {
     fn name(&self) -> &str {
-        "puppet"
+        self.name
     }
 
     fn model(&self) -> Model {
@@ -65,6 +66,7 @@ impl Mind for Strings {
                     std::future::pending::<()>().await;
                 }
                 "panic" => panic!("as asked"),
+                words if words.starts_with("measure") => say(teller, &format!("{} bytes", text.len())).await,
                 "long" => say(teller, &"ä".repeat(100_000)).await,
                 words => say(teller, words).await,
             }
@@ -108,10 +110,14 @@ impl World {
     }
 
     fn on(folder: tempfile::TempDir, max_bytes: Option<u64>) -> Self {
+        World::with("puppet", folder, max_bytes)
+    }
+
+    fn with(name: &'static str, folder: tempfile::TempDir, max_bytes: Option<u64>) -> Self {
         let options = SqliteOptions { max_bytes, ..SqliteOptions::new(folder.path()) };
         let journal = Sqlite::open(&options).unwrap();
         let waits = Arc::new(Notify::new());
-        let agents: Agents = Arc::from([Arc::new(Puppet { waits: waits.clone() }) as Arc<dyn Agent>]);
+        let agents: Agents = Arc::from([Arc::new(Puppet { name, waits: waits.clone() }) as Arc<dyn Agent>]);
         let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())));
         World { desk, journal, waits, folder }
     }
@@ -307,4 +313,64 @@ async fn a_full_disk_refuses_prompts_clearly_and_loses_nothing_that_was_acknowle
     let queued = world.facts(&session).await.iter().filter(|f| matches!(f.event, Event::PromptQueued(_))).count();
     assert_eq!(queued, accepted);
     drop(world.folder);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_prompt_reaches_the_agent_whole() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt(&format!("measure{}", "x".repeat(100_000)))).await.unwrap();
+    world.ended(&session, 1).await;
+    assert_eq!(texts(&world.facts(&session).await), ["100007 bytes"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reference_in_a_prompt_is_refused() {
+    let world = World::new();
+    let session = world.session().await;
+    let forged = serde_json::json!([{ "type": "text", "text": { "head": "x", "hash": "0".repeat(64), "size": 9 } }]);
+    let content = serde_json::from_value(forged).unwrap();
+    let refused = world.desk.prompt(&session, PromptRequest { content, ..PromptRequest::default() }).await;
+    assert!(matches!(refused, Err(SessionError::Reference)), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_agent_a_session_can_be_read_and_its_prompts_wait() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("ignore cancel")).await.unwrap();
+    world.desk.prompt(&session, prompt("waiting")).await.unwrap();
+    world.waits.notified().await;
+    let World { desk: _still_held, journal, folder, .. } = world;
+    journal.close();
+    drop(journal);
+
+    let other = World::with("other", folder, None);
+    other.desk.recover().await.unwrap();
+    assert_eq!(other.ended(&session, 1).await, [Stop::Interrupted]);
+    assert_eq!(other.desk.tip(&session).await.unwrap().queue.len(), 1, "nobody else answers in its name");
+    let refused = other.desk.prompt(&session, prompt("more")).await;
+    assert!(matches!(refused, Err(SessionError::UnknownAgent { .. })), "{refused:?}");
+    other.desk.shut_down().await;
+    let World { desk, journal, folder, .. } = other;
+    drop(desk);
+    journal.close();
+    drop(journal);
+
+    let world = World::on(folder, None);
+    world.desk.recover().await.unwrap();
+    assert_eq!(world.ended(&session, 2).await, [Stop::Interrupted, Stop::EndTurn]);
+    assert_eq!(texts(&world.facts(&session).await), ["waiting"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_servers_own_journal_is_nobodys_session() {
+    let world = World::new();
+    world.desk.note(tolka_facts::event::VersionChanged { version: "1".into() }).await.unwrap();
+    for id in ["srv_tolka", "srv_other"] {
+        let id = SessionId::from(id);
+        assert!(matches!(world.desk.tip(&id).await, Err(SessionError::NotFound(_))));
+        assert!(matches!(world.desk.prompt(&id, prompt("hi")).await, Err(SessionError::NotFound(_))));
+        assert!(matches!(world.desk.delete(&id).await, Err(SessionError::NotFound(_))));
+    }
 }

@@ -96,6 +96,10 @@ pub(super) async fn delete(
         deleted?;
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
+    // What was deleted before can still be purged; what never was a session cannot.
+    if session.is_server() || app.journal().session(&session).await?.is_none() {
+        deleted?;
+    }
     let purged = app.journal().purge(&session).await?;
     let freed = json!({ "facts": purged.facts, "blobs": purged.blobs, "bytes": purged.bytes });
     Ok(axum::Json(json!({ "purged": freed })).into_response())
