@@ -164,7 +164,9 @@ pub enum JournalError {
     Conflict { session: SessionId, expected: u64, actual: u64 },
     #[error("not an append: {detail}")]
     Malformed { detail: String },
-    #[error("the disk that holds {path} is full; free some space, what was acknowledged is safe")]
+    #[error(
+        "{path} cannot grow: the disk is full, or --max-bytes is reached; make room, what was acknowledged is safe"
+    )]
     DiskFull { path: String },
     #[error("{path} is damaged: {detail}; restore it from a backup, or move it away to start afresh")]
     Damaged { path: String, detail: String },

@@ -134,10 +134,15 @@ impl From<TurnError> for Fault {
 
 impl From<JournalError> for Fault {
     fn from(error: JournalError) -> Self {
-        tracing::error!(%error, "the journal failed a request");
+        let is_clients = matches!(error, JournalError::NoSession { .. } | JournalError::NotDeleted { .. });
+        if !is_clients {
+            tracing::error!(%error, "the journal failed a request");
+        }
         match error {
             JournalError::DiskFull { .. } => Fault::Storage(
-                "The server's disk is full. What was acknowledged is safe; free some space and try again.".to_owned(),
+                "The server has no room left: its disk is full, or its --max-bytes is reached. What was acknowledged is \
+                 safe; make room and try again."
+                    .to_owned(),
             ),
             JournalError::NoSession { session } => Fault::NotFound(format!("Session not found: {session}")),
             JournalError::NotDeleted { .. } | JournalError::Conflict { .. } => Fault::Conflict(error.to_string()),

@@ -4,11 +4,16 @@
 //! A web page of somebody else's can make a browser on this machine send requests here; that is why
 //! loopback alone is no protection, and why these checks stand before every route.
 
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
+use futures_util::StreamExt;
+use tolka_facts::Hash;
 
 use crate::app::App;
 use crate::fault::{Family, Fault};
@@ -19,7 +24,13 @@ pub(crate) const COOKIE: &str = "tolka_token";
 
 /// Who sent a request, as far as tokens tell; facts name them.
 #[derive(Debug, Clone)]
-pub(crate) struct Caller(pub(crate) String);
+pub(crate) struct Caller {
+    pub(crate) name: String,
+    /// What it showed, if anything had to be shown.
+    token: Option<Hash>,
+}
+
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
@@ -28,8 +39,10 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
     match admit(&app, &request, &path) {
         Ok(Admitted::Preflight(origin)) => with_cors(StatusCode::NO_CONTENT.into_response(), Some(origin)),
         Ok(Admitted::Caller(caller, origin)) => {
+            let token = caller.token.clone();
             request.extensions_mut().insert(caller);
-            with_cors(shaped(next.run(request).await, family).await, origin)
+            let response = shaped(next.run(request).await, family).await;
+            with_cors(while_token_holds(response, app, token), origin)
         }
         Err(fault) => {
             tracing::debug!(%path, reason = fault.message(), "turned away");
@@ -54,6 +67,30 @@ async fn shaped(response: Response, family: Family) -> Response {
     Fault::BadRequest(String::from_utf8_lossy(&words).into_owned()).into_response(family)
 }
 
+/// A stream outlives the look at its token; it is cut when the token is taken back. Looked at once a second at the
+/// most, and with every heartbeat.
+fn while_token_holds(response: Response, app: App, token: Option<Hash>) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    let Some(token) = token.filter(|_| is_stream) else { return response };
+    response.map(|body| {
+        let watched = (body.into_data_stream(), Instant::now());
+        Body::from_stream(futures_util::stream::unfold(watched, move |(mut frames, mut looked)| {
+            let (app, token) = (app.clone(), token.clone());
+            async move {
+                let frame = frames.next().await?;
+                if looked.elapsed() >= LOOK_EVERY {
+                    looked = Instant::now();
+                    if !app.keyring.knows(&token) {
+                        return Some((Err(axum::Error::new("the token was revoked")), (frames, looked)));
+                    }
+                }
+                Some((frame, (frames, looked)))
+            }
+        }))
+    })
+}
+
 enum Admitted {
     Preflight(HeaderValue),
     Caller(Caller, Option<HeaderValue>),
@@ -69,7 +106,7 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
         return Ok(Admitted::Preflight(origin));
     }
     if path == "/healthz" || !app.keyring.is_locked() {
-        return Ok(Admitted::Caller(Caller("local".to_owned()), origin));
+        return Ok(Admitted::Caller(Caller { name: "local".to_owned(), token: None }, origin));
     }
     let wanted = scope_of(request.method(), path);
     // The page's first link carries the token, and gets a cookie for it; see `page`.
@@ -92,7 +129,7 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
             token.name
         )));
     }
-    Ok(Admitted::Caller(Caller(token.name), origin))
+    Ok(Admitted::Caller(Caller { name: token.name, token: Some(token.hash) }, origin))
 }
 
 fn check_host(app: &App, request: &Request) -> Result<String, Fault> {

@@ -191,6 +191,11 @@ impl Keyring {
         self.locked.load(Ordering::Relaxed)
     }
 
+    /// Whether a token that was shown before is still one.
+    pub(crate) fn knows(&self, hash: &Hash) -> bool {
+        self.given.iter().any(|token| token.hash == *hash) || self.tokens().iter().any(|token| token.hash == *hash)
+    }
+
     pub(crate) fn find(&self, secret: &str) -> Option<Token> {
         let hash = Hash::of(secret.as_bytes());
         let is_it = |token: &Token| bool::from(token.hash.as_str().as_bytes().ct_eq(hash.as_str().as_bytes()));

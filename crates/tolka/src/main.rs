@@ -4,6 +4,7 @@ mod agents;
 mod client;
 mod command;
 mod host;
+mod print;
 mod render;
 
 use std::path::PathBuf;
@@ -46,7 +47,7 @@ enum Command {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DataArgs {
     /// Folder for everything Tolka keeps [default: ~/.local/share/tolka]
-    #[arg(long, value_name = "DIR", env = "TOLKA_DATA")]
+    #[arg(long, value_name = "DIR", env = "TOLKA_DATA", global = true)]
     data: Option<PathBuf>,
 }
 
@@ -82,6 +83,7 @@ fn main() -> std::process::ExitCode {
         });
     match ended {
         Ok(code) => code,
+        Err(error) if print::is_gone_reader(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tolka: {error:#}");
             std::process::ExitCode::FAILURE

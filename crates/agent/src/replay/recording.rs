@@ -19,7 +19,7 @@ pub struct Recording {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    #[error("cannot read the recording {}: {source}", path.display())]
+    #[error("cannot read the recording {}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{file}:{line}: {problem}")]
     Line { file: String, line: usize, problem: String },

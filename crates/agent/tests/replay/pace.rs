@@ -66,7 +66,7 @@ async fn a_cancel_ends_the_wait_for_a_person() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_a_step_of_our_own_facts() {
-    let mut hall = Hall::open(&*demo(), 0);
+    let mut hall = Hall::open(&*demo(Pace::Recorded), 0);
     let ended = hall.turn_until(Person::Allows, Some(Duration::from_secs(3))).await;
     assert_eq!(ended.stop, Stop::Cancelled);
     crate::check_steps(&hall, "demo");

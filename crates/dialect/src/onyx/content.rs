@@ -110,29 +110,33 @@ pub(super) enum Item<'a> {
         /// Empty for a new file: by that the documents know one.
         #[serde(rename = "oldText")]
         old: Cow<'a, str>,
-        path: &'a str,
-        r#type: &'static str,
-    },
-    Terminal {
-        _meta: Null,
-        #[serde(rename = "terminalId")]
-        id: &'a str,
+        path: Cow<'a, str>,
         r#type: &'static str,
     },
 }
 
 impl<'a> Item<'a> {
-    pub(super) fn new(content: &'a ToolContent, blobs: &dyn Blobs) -> Self {
+    /// `None` for a terminal: the documents know none, and its client could not look into it.
+    pub(super) fn new(content: &'a ToolContent, blobs: &dyn Blobs) -> Option<Self> {
         match content {
             ToolContent::Content { block } => {
-                Item::Content { _meta: (), content: Content::block(block, blobs), r#type: "content" }
+                Some(Item::Content { _meta: (), content: Content::block(block, blobs), r#type: "content" })
             }
             ToolContent::Diff { path, old, new } => {
                 let old = old.as_ref().map(|old| old.text(blobs)).unwrap_or_default();
-                Item::Diff { _meta: (), new: new.text(blobs), old, path, r#type: "diff" }
+                Some(Item::Diff { _meta: (), new: new.text(blobs), old, path: Cow::Borrowed(path), r#type: "diff" })
             }
-            ToolContent::Terminal { id } => Item::Terminal { _meta: (), id, r#type: "terminal" },
+            ToolContent::Terminal { .. } => None,
         }
+    }
+
+    pub(super) fn text(text: String) -> Self {
+        let content = Content::Text { _meta: (), annotations: None, text: Cow::Owned(text), r#type: "text" };
+        Item::Content { _meta: (), content, r#type: "content" }
+    }
+
+    pub(super) fn new_file(path: String, text: String) -> Self {
+        Item::Diff { _meta: (), new: Cow::Owned(text), old: Cow::Borrowed(""), path: Cow::Owned(path), r#type: "diff" }
     }
 }
 

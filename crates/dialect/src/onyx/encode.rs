@@ -13,9 +13,9 @@ use tolka_facts::{Blobs, CallId, Event, Fact, Hash, Json, OpenTurn, Time, Tip, T
 use super::Profile;
 use super::content::Content;
 use super::error::{CommonError, ErrorFrame, INTERRUPTED};
-use super::output::{self, Live};
+use super::output;
 use super::stamp::Stamp;
-use super::tool::{self, Body};
+use super::tool::{self, Body, Live};
 use super::write::{self, Meta};
 use crate::Frames;
 

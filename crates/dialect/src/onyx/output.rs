@@ -7,39 +7,24 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tolka_facts::{Blobs, Block, Json, Rope, Tool, ToolContent, ToolStatus};
-
-/// Whether output that is still being told piece by piece is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Live {
-    Shown,
-    Hidden,
-}
+use tolka_facts::{Blobs, Block, Json, Tool, ToolContent, ToolStatus};
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(super) enum Output<'a> {
     None,
     Told(Cow<'a, Json>),
-    Live { output: &'a Rope },
     Text { output: String },
     Made(Map<String, Value>),
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn of(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Self {
+    /// Null until the call has ended, as the document says; what it puts out before that is content.
+    pub(super) fn of(tool: &'a Tool, blobs: &dyn Blobs) -> Self {
         match tool.status {
-            ToolStatus::Pending | ToolStatus::Running => Output::so_far(tool, live, blobs),
+            ToolStatus::Pending | ToolStatus::Running => Output::None,
             ToolStatus::Completed => Output::completed(tool, blobs),
             ToolStatus::Failed | ToolStatus::Cancelled => Output::Made(failed(tool, blobs)),
-        }
-    }
-
-    fn so_far(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Self {
-        match told(tool) {
-            Some(output) => Output::told(output.whole(blobs)),
-            None if live == Live::Shown && !tool.live_output.is_empty() => Output::Live { output: &tool.live_output },
-            None => Output::None,
         }
     }
 
@@ -58,7 +43,7 @@ impl<'a> Output<'a> {
             }
             (Some(output), None) => Output::told(output.whole(blobs)),
             (None, Some(output)) => Output::Text { output },
-            (None, None) => Output::None,
+            (None, None) => Output::Text { output: String::new() },
         }
     }
 

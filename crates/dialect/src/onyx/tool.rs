@@ -4,15 +4,22 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 use tolka_facts::{Blobs, Json, Time, Tool, ToolKind, ToolStatus};
 
 use super::content::{Item, Place};
-use super::output::{Live, Output};
+use super::output::Output;
 use super::rules;
 use super::stamp::Stamp;
 use super::write::{self, Meta};
 use crate::Frames;
+
+/// Whether output that is still being told piece by piece is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Live {
+    Shown,
+    Hidden,
+}
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,11 +55,11 @@ impl<'a> Body<'a> {
     pub(super) fn merged(tool: &'a Tool, meta: Option<Meta<'a>>, live: Live, blobs: &dyn Blobs) -> Self {
         Body {
             meta,
-            content: tool.content.as_ref().map(|items| items.iter().map(|item| Item::new(item, blobs)).collect()),
+            content: content(tool, live, blobs),
             kind: kind(tool),
             locations: tool.locations.as_ref().map(|places| places.iter().map(Place::from).collect()),
             raw_input: input(tool, blobs),
-            raw_output: Output::of(tool, live, blobs),
+            raw_output: Output::of(tool, blobs),
             status: write::status(tool.status),
             title: title(tool),
             tool_call_id: tool.call.as_str(),
@@ -108,6 +115,34 @@ fn input<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Cow<'a, Json> {
         true => input,
         false => Cow::Owned(Json::of(&Map::from_iter([("input".to_owned(), input.value())]))),
     }
+}
+
+fn content<'a>(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Option<Vec<Item<'a>>> {
+    let told = tool.content.as_ref().map(|items| items.iter().filter_map(|item| Item::new(item, blobs)).collect());
+    let mut items: Vec<Item<'a>> = told.unwrap_or_default();
+    let has_text = items.iter().any(|item| matches!(item, Item::Content { .. }));
+    let is_shown = live == Live::Shown || !tool.is_open();
+    if is_shown && !has_text && !tool.live_output.is_empty() {
+        items.push(Item::text(tool.live_output.to_string()));
+    }
+    let has_diff = items.iter().any(|item| matches!(item, Item::Diff { .. }));
+    if let Some((path, text)) = written_file(tool, blobs).filter(|_| !has_diff) {
+        items.push(Item::new_file(path, text));
+    }
+    (tool.content.is_some() || !items.is_empty()).then_some(items)
+}
+
+/// A new file that the agent wrote and showed no diff of. The document knows a new file by its diff, and what was
+/// written is in the input.
+fn written_file(tool: &Tool, blobs: &dyn Blobs) -> Option<(String, String)> {
+    let is_write = tool.status == ToolStatus::Completed && tool.name.as_deref() == Some("write");
+    let (input, output) = (tool.input.as_ref().filter(|_| is_write)?.whole(blobs), tool.output.as_ref()?.whole(blobs));
+    let output: Map<String, Value> = output.read()?;
+    let is_new = output.get("metadata")?.get("exists")? == false;
+    let input: Map<String, Value> = input.read()?;
+    let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
+    let path = text("filePath").or_else(|| text("file_path")).or_else(|| text("path"))?;
+    Some((path, text("content")?)).filter(|_| is_new)
 }
 
 /// At its start a call has nothing to show but the tool's name, as both documents say.

@@ -43,7 +43,7 @@ fn block(part: &Value, at: usize) -> Result<Block, InputError> {
     match text("type")? {
         "text" => Ok(Block::text(text("text")?)),
         "file" => file(text("url")?, text("mime")?, part.get("filename").and_then(Value::as_str))
-            .ok_or_else(|| InputError::new("Expected a file: or base64 data: URL", path("url"))),
+            .ok_or_else(|| InputError::new("Expected a file:/// or base64 data: URL", path("url"))),
         "agent" => Ok(Block::text(format!("@{}", text("name")?))),
         "subtask" => Ok(Block::text(text("prompt")?)),
         other => Err(InputError::new(
@@ -58,7 +58,9 @@ fn file(url: &str, mime: &str, filename: Option<&str>) -> Option<Block> {
         let (kind, data) = data.split_once(',')?;
         let mime =
             Some(kind.split(';').next().unwrap_or_default()).filter(|m| !m.is_empty()).unwrap_or(mime).to_owned();
-        let data = kind.ends_with(";base64").then(|| data.to_owned())?;
+        let is_base64 =
+            data.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_'));
+        let data = (kind.ends_with(";base64") && is_base64).then(|| data.to_owned())?;
         return Some(match mime.split('/').next() {
             Some("image") => Block::Image { data: data.into(), mime, uri: None },
             Some("audio") => Block::Audio { data: data.into(), mime },
@@ -70,7 +72,7 @@ fn file(url: &str, mime: &str, filename: Option<&str>) -> Option<Block> {
             },
         });
     }
-    let known = url.starts_with("file://") || url.starts_with("http://") || url.starts_with("https://");
+    let known = url.starts_with("file:///");
     let name = filename.or_else(|| url.rsplit('/').next()).unwrap_or(url);
     known.then(|| Block::Link {
         uri: url.to_owned(),

@@ -57,7 +57,7 @@ fn the_bytes_are_the_real_servers() {
             r#"{"_meta":null,"content":{"_meta":null,"annotations":null,"text":"I'll help \"you\"\n","type":"text"},"sessionUpdate":"agent_message_chunk","type":"agent_message_chunk","timestamp":"2026-01-22T00:11:51.004000+00:00"}"#,
             r#"{"_meta":null,"content":{"_meta":null,"annotations":null,"text":"Hm","type":"text"},"sessionUpdate":"agent_thought_chunk","type":"agent_thought_chunk","timestamp":"2026-01-22T00:11:51.005000+00:00"}"#,
             r#"{"_meta":null,"content":null,"kind":"execute","locations":[],"rawInput":{},"rawOutput":null,"status":"pending","title":"bash","toolCallId":"c1","sessionUpdate":"tool_call","type":"tool_call_start","timestamp":"2026-01-22T00:11:51.006000+00:00"}"#,
-            r#"{"_meta":null,"content":[{"_meta":null,"content":{"_meta":null,"annotations":null,"text":"a","type":"text"},"type":"content"},{"_meta":null,"newText":"x","oldText":"","path":"/w/a.ts","type":"diff"},{"_meta":null,"terminalId":"term_1","type":"terminal"}],"kind":"execute","locations":[{"_meta":null,"line":null,"path":"/w/a.ts"}],"rawInput":{"command": "ls", "n": 1.50},"rawOutput":{"output":"a\n"},"status":"completed","title":"bash","toolCallId":"c1","sessionUpdate":"tool_call_update","type":"tool_call_progress","timestamp":"2026-01-22T00:11:51.007000+00:00"}"#,
+            r#"{"_meta":null,"content":[{"_meta":null,"content":{"_meta":null,"annotations":null,"text":"a","type":"text"},"type":"content"},{"_meta":null,"newText":"x","oldText":"","path":"/w/a.ts","type":"diff"}],"kind":"execute","locations":[{"_meta":null,"line":null,"path":"/w/a.ts"}],"rawInput":{"command": "ls", "n": 1.50},"rawOutput":{"output":"a\n"},"status":"completed","title":"bash","toolCallId":"c1","sessionUpdate":"tool_call_update","type":"tool_call_progress","timestamp":"2026-01-22T00:11:51.007000+00:00"}"#,
             r#"{"_meta":null,"currentModeId":"plan","sessionUpdate":"current_mode_update","type":"current_mode_update","timestamp":"2026-01-22T00:11:51.008000+00:00"}"#,
             r#"{"_meta":{},"stopReason":"end_turn","type":"prompt_response","timestamp":"2026-01-22T00:11:51.009000+00:00"}"#,
         ]
@@ -103,8 +103,10 @@ fn raw_output_is_an_object_with_output_whatever_the_agent_sent() {
     assert_eq!(with(r#""made""#), json!({"output": "made"}));
     assert_eq!(with(r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#), json!({"output": "a\nb"}));
     assert_eq!(with("[1]"), json!({"output": "[1]"}));
-    assert_eq!(with("null"), json!(null));
-    assert_eq!(raw_output(done()), json!(null));
+    assert_eq!(with("null"), json!({"output": ""}), "a call that completed has an output");
+    assert_eq!(raw_output(done()), json!({"output": ""}));
+    let running = ToolChanged { status: Some(ToolStatus::Running), output: raw(r#"{"output":"a"}"#), ..change("c") };
+    assert_eq!(raw_output(running), json!(null), "null while in progress");
     assert_eq!(raw_output(ToolChanged { content: said(), ..done() }), json!({"output": "said"}));
     let own = ToolChanged { content: said(), output: raw(r#"{"exit_code":0}"#), ..done() };
     assert_eq!(raw_output(own), json!({"exit_code": 0, "output": "said"}));
@@ -140,8 +142,11 @@ fn live_output_is_told_at_marks_and_whole_at_the_end() {
     }
     session.tell(ToolChanged { status: Some(ToolStatus::Completed), ..change("c") });
     let packets = session.packets(Profile::Documented);
-    let told: Vec<_> =
-        packets[2..].iter().map(|packet| packet["rawOutput"]["output"].as_str().unwrap().len()).collect();
+    let (ended, running) = packets[2..].split_last().unwrap();
+    assert!(running.iter().all(|packet| packet["rawOutput"].is_null()));
+    let mut told: Vec<_> =
+        running.iter().map(|packet| packet["content"][0]["content"]["text"].as_str().unwrap().len()).collect();
+    told.push(ended["rawOutput"]["output"].as_str().unwrap().len());
     assert_eq!(told[..4], [41, 41 * 26, 41 * 51, 41 * 76]);
     for pair in told[..told.len() - 1].windows(2) {
         assert!(pair[1] - pair[0] >= (pair[0] / 8).max(1024));
@@ -361,4 +366,21 @@ fn todays_client_finds_tool_name_and_subagent_in_meta() {
     assert_eq!((&packets[2]["_meta"], &packets[2]["kind"]), (&meta, &json!("other")));
     let documented = session.packets(Profile::Documented);
     assert!(documented[1..].iter().all(|packet| packet["_meta"].is_null()));
+}
+
+/// Document 002 knows a new file by its diff; OpenCode shows none for a file that it wrote.
+#[test]
+fn a_new_file_that_was_written_has_a_diff() {
+    let mut session = Session::in_turn();
+    let written = |exists: &str| ToolChanged {
+        name: Some("write".into()),
+        status: Some(ToolStatus::Completed),
+        input: raw(r#"{"filePath":"/w/b.ts","content":"export {};\n"}"#),
+        output: raw(&format!(r#"{{"output":"Wrote file successfully.","metadata":{{"exists":{exists}}}}}"#)),
+        ..change("c")
+    };
+    session.tell(written("false")).tell(ToolChanged { call: "d".into(), ..written("true") });
+    let packets = session.packets(Profile::Documented);
+    let diff = json!([{"_meta": null, "newText": "export {};\n", "oldText": "", "path": "/w/b.ts", "type": "diff"}]);
+    assert_eq!((&packets[1]["content"], &packets[3]["content"]), (&diff, &json!(null)));
 }

@@ -28,7 +28,7 @@ pub(super) async fn live(State(app): State<App>, Path(id): Path<String>) -> Answ
 pub(super) async fn decide(
     State(app): State<App>,
     Path(approval): Path<String>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
     body: Body,
 ) -> Answered {
     let body = json_body(body).await?;

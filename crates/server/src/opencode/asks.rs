@@ -53,7 +53,7 @@ pub(super) async fn questions(State(app): State<App>, folder: Folder) -> Answere
 pub(super) async fn reply(
     State(app): State<App>,
     Path(request): Path<String>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
     body: Body,
 ) -> Answered<bool> {
     let given = permission_answer(&json_body(body).await?, "reply")?;
@@ -66,7 +66,7 @@ pub(super) async fn reply(
 pub(super) async fn respond(
     State(app): State<App>,
     Path((id, request)): Path<(String, String)>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
     body: Body,
 ) -> Answered<bool> {
     let given = permission_answer(&json_body(body).await?, "response")?;
@@ -82,7 +82,7 @@ pub(super) async fn respond(
 pub(super) async fn answer(
     State(app): State<App>,
     Path(request): Path<String>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
     body: Body,
 ) -> Answered<bool> {
     let body = json_body(body).await?;
@@ -97,7 +97,7 @@ pub(super) async fn answer(
 pub(super) async fn reject(
     State(app): State<App>,
     Path(request): Path<String>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
 ) -> Answered<bool> {
     let session = asker(&app, &request, Kind::Question).await?;
     app.desk.answer(&session, RequestId::from(request), Answer::RejectQuestions, by).await?;

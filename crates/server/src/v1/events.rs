@@ -79,8 +79,10 @@ pub(super) async fn session(
         .into());
     }
     // Frames are counted differently in every dialect: what was told in part is told again.
-    if query.of.as_deref().is_some_and(|of| of != dialect.name()) {
-        cursor = Cursor::whole(cursor.place.saturating_sub(1));
+    let of = query.of.as_deref().map(str::parse::<Dialect>).transpose();
+    let of = of.map_err(|error| Fault::BadRequest(format!("`of`: {error}")))?;
+    if of.is_some_and(|of| of != dialect) {
+        cursor = Cursor::whole(cursor.before());
     }
     if query.wants_page(&headers)? {
         if query.turn.is_some() || query.skip.is_some() {
@@ -136,7 +138,10 @@ pub(super) async fn feed(
 
 /// The same events with the same positions, without a stream.
 async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) -> Result<Response, TolkaError> {
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, PAGE_MOST);
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=PAGE_MOST).contains(&limit) {
+        return Err(Fault::BadRequest(format!("`limit` is a number from 1 to {PAGE_MOST}.")).into());
+    }
     let wait = Duration::from_secs(query.wait.unwrap_or(0).min(WAIT_MOST));
     let scope = match &channel.whose {
         Whose::Session(session) => Scope::Session(session.clone()),

@@ -169,7 +169,7 @@ pub(super) async fn cancel(State(app): State<App>, Path(id): Path<String>, body:
 pub(super) async fn answer(
     State(app): State<App>,
     Path((id, request)): Path<(String, String)>,
-    Extension(Caller(by)): Extension<Caller>,
+    Extension(Caller { name: by, .. }): Extension<Caller>,
     body: Body,
 ) -> Answered {
     let body = json_body(body).await?;

@@ -10,6 +10,7 @@ use tolka_dialect::Dialect;
 use crate::agents::agents;
 use crate::client::Client;
 use crate::host::Attached;
+use crate::print;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -77,7 +78,7 @@ async fn tell(client: &Client, dialect: Dialect, turns: usize) -> Result<()> {
             }
             frame = frames.next() => match frame? {
                 Some(frame) => {
-                    println!("{}", frame.data);
+                    print::line(&frame.data)?;
                     last = frame.id.unwrap_or(last);
                 }
                 None => break,
@@ -89,7 +90,7 @@ async fn tell(client: &Client, dialect: Dialect, turns: usize) -> Result<()> {
         let page = format!("/v1/sessions/{session}/events?format=json&dialect={dialect}&after={last}");
         let page = client.get(&page).await?;
         for event in page["events"].as_array().into_iter().flatten() {
-            println!("{}", event["data"]);
+            print::line(&event["data"])?;
         }
         page["position"].as_str().unwrap_or_default().clone_into(&mut last);
         if page["more"] != true {

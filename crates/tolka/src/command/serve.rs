@@ -49,7 +49,7 @@ pub(crate) struct Serve {
     /// Streams that may be open at once
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     max_readers: usize,
-    /// The most bytes that the journal may take on disk
+    /// The most bytes that the journal's file may grow to; its log of a few MiB is not counted
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
 }

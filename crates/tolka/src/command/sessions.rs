@@ -8,6 +8,7 @@ use tolka_journal::{Journal, SessionQuery, Sqlite, SqliteOptions};
 
 use crate::DataArgs;
 use crate::client::Client;
+use crate::print;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -40,15 +41,15 @@ impl Sessions {
             None => json!({ "sessions": [] }),
         };
         if self.json {
-            println!("{listed}");
+            print::line(listed)?;
             return Ok(ExitCode::SUCCESS);
         }
         let sessions = listed["sessions"].as_array().map(Vec::as_slice).unwrap_or_default();
         if sessions.is_empty() {
-            println!("no sessions yet; start one with `tolka run \"…\"`");
+            print::line("no sessions yet; start one with `tolka run \"…\"`")?;
         }
         for session in sessions {
-            println!("{}", line(session));
+            print::line(line(session))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -70,5 +71,7 @@ fn line(session: &Value) -> String {
         _ => "idle",
     };
     let title: String = text("title").chars().filter(|c| !c.is_control()).collect();
-    format!("{}  {state:8}  {:3} turns  {title}", text("id"), session["turns"].as_u64().unwrap_or(0))
+    let turns = session["turns"].as_u64().unwrap_or(0);
+    let s = if turns == 1 { " " } else { "s" };
+    format!("{}  {state:8}  {turns:3} turn{s}  {title}", text("id"))
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use tolka_server::{Scope, TokenFile};
 
-use crate::DataArgs;
+use crate::{DataArgs, print};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -41,11 +41,11 @@ impl TokenCommand {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let file = TokenFile::new(&self.data.folder()?);
         match self.action {
-            Action::Add { name, scope } => println!("{}", file.add(&name, scope)?),
+            Action::Add { name, scope } => print::line(file.add(&name, scope)?)?,
             Action::List => {
                 for token in file.list()? {
                     let scopes: Vec<String> = token.scopes.iter().map(ToString::to_string).collect();
-                    println!("{}  {}", token.name, scopes.join(","));
+                    print::line(format_args!("{}  {}", token.name, scopes.join(",")))?;
                 }
             }
             Action::Revoke { name } => file.revoke(&name)?,
