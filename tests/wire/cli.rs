@@ -103,9 +103,23 @@ fn sessions_are_listed_for_people_and_for_programs() {
     assert!(stdout(&none).contains("no sessions yet"));
     let run = house.run(&["run", "a title\nand more", "--agent", &house.plays(&short_turn()), "--pace", "max"]);
     let listed = stdout(&house.run(&["sessions"]));
-    assert_eq!(listed, format!("{}  idle        1 turns  a title\n", session(&run)));
+    assert_eq!(listed, format!("{}  idle        1 turn   a title\n", session(&run)));
     let json: Value = serde_json::from_str(&stdout(&house.run(&["sessions", "--json"]))).unwrap();
     assert_eq!((&json["sessions"][0]["title"], &json["sessions"][0]["busy"]), (&"a title".into(), &false.into()));
+}
+
+/// `tolka replay … | head` is how people look at a stream.
+#[test]
+fn a_reader_that_goes_away_ends_a_command_quietly() {
+    use std::io::Read;
+    let house = House::new();
+    let recording = house.plays(&short_turn()).replacen("replay:", "", 1);
+    let mut child = house.command(&["replay", &recording, "--pace", "max"]);
+    let mut child = child.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!((child.wait().unwrap().code(), said.as_str()), (Some(0), ""));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::bad_input::{FAMILIES, Family, state};
-use crate::http::{call, get, new_session, post, prompt};
+use crate::http::{Connection, call, get, new_session, post, prompt};
 use crate::recording::short_turn;
 use crate::server::{House, recorded};
 use crate::sse::Stream;
@@ -137,6 +137,32 @@ fn a_wrong_token_or_one_with_too_little_scope_gets_nothing() {
         assert_eq!(house.run(&["token", "revoke", name]).status.code(), Some(0));
     }
     assert_eq!(call(address, "GET", "/v1/sessions", &[], &[]).status, 401);
+}
+
+/// A stream is opened once and read for hours: it must not outlive its token.
+#[test]
+fn a_stream_is_cut_when_its_token_is_taken_back() {
+    let house = House::new();
+    let token = |name: &str, scope: &str| {
+        let made = house.run(&["token", "add", name, "--scope", scope]);
+        format!("Bearer {}", String::from_utf8(made.stdout).unwrap().trim_end())
+    };
+    let (viewer, owner) = (token("viewer", "view"), token("owner", "admin"));
+    let server = house.serve(&["--agent", "demo"]);
+    let (address, as_owner) = (server.address, [("Authorization", owner.as_str())]);
+    let made = call(address, "POST", "/v1/sessions", &as_owner, b"{}").expect(201);
+    let session = made["id"].as_str().unwrap();
+    let path = format!("/v1/sessions/{session}/events");
+    let as_viewer = [("Authorization", viewer.as_str())];
+    let open = |headers| Stream::with(Connection::open(address).unwrap(), address, ("GET", &path), headers, &[]);
+    let (mut viewed, mut owned) = (open(&as_viewer).unwrap(), open(&as_owner).unwrap());
+    call(address, "POST", &format!("/v1/sessions/{session}/prompt"), &as_owner, br#"{"text":"go"}"#).expect(202);
+    viewed.fact("text_appended");
+    assert_eq!(house.run(&["token", "revoke", "viewer"]).status.code(), Some(0));
+    while viewed.next().is_some() {}
+    assert!(!viewed.ended_well, "it is cut");
+    // The demo asks a person in the end; the stream of a good token gets there.
+    owned.fact("permission_asked");
 }
 
 #[test]

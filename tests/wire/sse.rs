@@ -24,18 +24,28 @@ impl Stream {
     }
 
     pub(crate) fn on(
-        mut connection: Connection,
+        connection: Connection,
         address: SocketAddr,
         method: &str,
         path: &str,
         after: Option<&str>,
         body: &[u8],
     ) -> io::Result<Self> {
-        let mut headers = vec![("Accept", "text/event-stream")];
-        headers.extend(after.map(|id| ("Last-Event-ID", id)));
+        let headers: Vec<_> = after.map(|id| ("Last-Event-ID", id)).into_iter().collect();
+        Stream::with(connection, address, (method, path), &headers, body)
+    }
+
+    pub(crate) fn with(
+        mut connection: Connection,
+        address: SocketAddr,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Self> {
+        let headers = [&[("Accept", "text/event-stream")], headers].concat();
         connection.send(&request(address, method, path, &headers, body))?;
         let (status, headers) = connection.head()?;
-        assert_eq!(status, 200, "{path} after {after:?}: {headers:?}");
+        assert_eq!(status, 200, "{path}: {headers:?}");
         Ok(Stream { connection, headers, pending: Vec::new(), searched: 0, ended_well: false })
     }
 

@@ -19,8 +19,8 @@ pub struct Recording {
 
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    #[error("cannot read the recording {}", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    #[error("cannot read the recording {}: {error}", path.display())]
+    Read { path: PathBuf, error: io::Error },
     #[error("{file}:{line}: {problem}")]
     Line { file: String, line: usize, problem: String },
     #[error("{file}: there is nothing in this recording")]
@@ -33,7 +33,7 @@ impl Recording {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, RecordingError> {
         let path = path.as_ref();
         let text =
-            std::fs::read_to_string(path).map_err(|source| RecordingError::Read { path: path.to_owned(), source })?;
+            std::fs::read_to_string(path).map_err(|error| RecordingError::Read { path: path.to_owned(), error })?;
         Recording::read(&path.display().to_string(), &text)
     }
 

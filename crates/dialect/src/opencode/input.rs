@@ -58,9 +58,7 @@ fn file(url: &str, mime: &str, filename: Option<&str>) -> Option<Block> {
         let (kind, data) = data.split_once(',')?;
         let mime =
             Some(kind.split(';').next().unwrap_or_default()).filter(|m| !m.is_empty()).unwrap_or(mime).to_owned();
-        let is_base64 =
-            data.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'-' | b'_'));
-        let data = (kind.ends_with(";base64") && is_base64).then(|| data.to_owned())?;
+        let data = kind.ends_with(";base64").then(|| data.to_owned())?;
         return Some(match mime.split('/').next() {
             Some("image") => Block::Image { data: data.into(), mime, uri: None },
             Some("audio") => Block::Audio { data: data.into(), mime },
