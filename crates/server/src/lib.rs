@@ -1,7 +1,7 @@
 //! The door: one port, on which each family of clients finds its own routes and errors in its own shape.
 //!
 //! Nothing here builds a fact: requests become calls to the desk, and streams are read from the journal.
-//! Closed by default: every request passes the [`guard`](crate::guard) before it reaches a route.
+//! Closed by default: every request passes the guard before it reaches a route.
 
 mod app;
 mod fault;
