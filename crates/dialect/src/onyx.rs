@@ -27,6 +27,8 @@ pub use encode::Encoder;
 pub use error::{CommonError, error_packet};
 pub use packet::{Approval, Artifact, ErrorPacket, Packet, PacketError, ToolPacket, read_content};
 pub use rows::{Row, RowMetadata, RowType, Rows};
+pub use stamp::timestamp;
+pub use write::cancelled_packet;
 
 /// Which of the clients of this wire is listening; the request's body tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

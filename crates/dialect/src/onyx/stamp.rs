@@ -31,6 +31,11 @@ impl Stamp {
     }
 }
 
+/// A time as this family prints it, for routes.
+pub fn timestamp(time: Time) -> String {
+    Stamp(time).with(str::to_owned)
+}
+
 fn put(digits: &mut [u8], mut value: u32) {
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (value % 10) as u8;

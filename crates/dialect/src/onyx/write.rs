@@ -97,6 +97,14 @@ pub(super) struct PromptResponse {
     pub(super) timestamp: Stamp,
 }
 
+/// The packet that ends a turn which never began: its prompt was dropped from the queue.
+pub fn cancelled_packet(time: tolka_facts::Time) -> Vec<u8> {
+    let meta = Json::of(&serde_json::Map::new());
+    let packet = PromptResponse { _meta: meta, stop: "cancelled", r#type: "prompt_response", timestamp: Stamp(time) };
+    // String keys only, and writing to a Vec cannot fail.
+    serde_json::to_vec(&packet).unwrap_or_default()
+}
+
 #[derive(Debug, Serialize)]
 pub(super) struct ArtifactCreated<'a> {
     pub(super) artifact: Artifact<'a>,

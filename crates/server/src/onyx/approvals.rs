@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use serde_json::{Value, json};
+use tolka_dialect::onyx::timestamp;
 use tolka_facts::event::PermissionAsked;
 use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
 use tolka_journal::{Mark, SessionQuery};
@@ -43,7 +44,7 @@ pub(super) async fn decide(
     app.desk.answer(&session, request.clone(), Answer::Kind { allow, always: false, reason: None }, by).await?;
     let answered = app.journal().mark(&session, &answered_mark(&request)).await?.ok_or(Fault::Internal)?;
     shown["decision"] = json!(decision);
-    shown["decided_at"] = json!(shapes::stamp(fact_at(&app, &session, answered).await?.fact.time));
+    shown["decided_at"] = json!(timestamp(fact_at(&app, &session, answered).await?.fact.time));
     shown["is_live"] = json!(false);
     Ok(Json(shown).into_response())
 }

@@ -1,19 +1,12 @@
 //! Sessions, turns, artifacts and approvals as this family's JSON has them.
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
+use tolka_dialect::onyx::timestamp;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved, PermissionAsked};
 use tolka_facts::{Blobs, Head, SessionId, Time, Tip, TurnId};
 
 /// What a session is called until somebody names it. Clients of this family ask for a name when there is none.
 const UNNAMED: &str = "New session";
-
-/// As Python's `isoformat` has it: microseconds, and `+00:00` where others write `Z`.
-pub(super) fn stamp(time: Time) -> String {
-    let micros = i64::try_from(time.micros()).unwrap_or(i64::MAX);
-    let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
-    time.strftime("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
-}
 
 pub(super) fn session(head: &Head) -> Value {
     let name = Some(&head.title).filter(|title| !title.is_empty() && *title != UNNAMED);
@@ -22,8 +15,8 @@ pub(super) fn session(head: &Head) -> Value {
         "user_id": null,
         "name": name,
         "status": if head.archived { "idle" } else { "active" },
-        "created_at": stamp(head.created),
-        "last_activity_at": stamp(head.updated),
+        "created_at": timestamp(head.created),
+        "last_activity_at": timestamp(head.updated),
         "nextjs_port": null,
         // It never sleeps: an agent runs where the server does. A client that read anything else would
         // wait for it to be restored.
@@ -31,8 +24,8 @@ pub(super) fn session(head: &Head) -> Value {
             "id": head.id,
             "status": "running",
             "container_id": null,
-            "created_at": stamp(head.created),
-            "last_heartbeat": stamp(head.updated),
+            "created_at": timestamp(head.created),
+            "last_heartbeat": timestamp(head.updated),
         },
         // Always empty in the real server as well; `/artifacts` has them.
         "artifacts": [],
@@ -72,8 +65,8 @@ pub(super) fn artifact(session: &SessionId, saved: &ArtifactSaved, created: Time
         "name": saved.name,
         "path": saved.path,
         "preview_url": saved.preview,
-        "created_at": stamp(created),
-        "updated_at": stamp(updated),
+        "created_at": timestamp(created),
+        "updated_at": timestamp(updated),
     })
 }
 
@@ -96,7 +89,7 @@ pub(super) fn approval(tip: &Tip, ask: &PermissionAsked, asked: Time, blobs: &dy
         "payload": payload,
         "display_payload": payload,
         "is_live": true,
-        "created_at": stamp(asked),
+        "created_at": timestamp(asked),
         "decision": null,
         "decided_at": null,
     })
@@ -108,8 +101,8 @@ mod tests {
 
     #[test]
     fn times_are_written_as_the_packets_write_them() {
-        assert_eq!(stamp(Time::from_micros(1_769_040_711_712_150)), "2026-01-22T00:11:51.712150+00:00");
-        assert_eq!(stamp(Time::default()), "1970-01-01T00:00:00.000000+00:00");
+        assert_eq!(timestamp(Time::from_micros(1_769_040_711_712_150)), "2026-01-22T00:11:51.712150+00:00");
+        assert_eq!(timestamp(Time::default()), "1970-01-01T00:00:00.000000+00:00");
     }
 
     #[test]

@@ -3,12 +3,10 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-use serde_json::json;
 use tolka_dialect::Dialect;
-use tolka_dialect::onyx::Profile;
+use tolka_dialect::onyx::{Profile, cancelled_packet};
 use tolka_facts::{Fact, SessionId, TurnId};
 
-use super::shapes::stamp;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{self, AtShutdown, Seat, event_stream};
@@ -36,13 +34,7 @@ pub(super) async fn tell(app: &App, channel: Channel, turn: &TurnId, had: Had, s
 
 /// The turn was dropped before it started. Its client waits for an end all the same.
 fn never_started(fact: &Fact) -> Option<Vec<u8>> {
-    let packet = json!({
-        "_meta": {},
-        "stopReason": "cancelled",
-        "type": "prompt_response",
-        "timestamp": stamp(fact.time),
-    });
-    serde_json::to_vec(&packet).ok()
+    Some(cancelled_packet(fact.time))
 }
 
 /// A stream of one packet that is no fact, and so has no position.
