@@ -165,6 +165,24 @@ fn a_stream_is_cut_when_its_token_is_taken_back() {
     owned.fact("permission_asked");
 }
 
+/// The first token locks the door behind those who are in, too; and the last one does not open it, ever.
+#[test]
+fn the_first_token_cuts_streams_without_one_and_an_empty_list_stays_locked() {
+    let house = House::new();
+    let server = house.serve(&["--agent", "demo"]);
+    let (address, session) = (server.address, new_session(server.address));
+    let mut stream = Stream::open(address, &format!("/v1/sessions/{session}/events"), None).unwrap();
+    prompt(address, &session);
+    stream.fact("text_appended");
+    assert_eq!(house.run(&["token", "add", "owner"]).status.code(), Some(0));
+    while stream.next().is_some() {}
+    assert_eq!(get(address, "/v1/sessions").status, 401);
+    assert_eq!(house.run(&["token", "revoke", "owner"]).status.code(), Some(0));
+    drop(server);
+    let server = house.serve(&["--agent", "demo"]);
+    assert_eq!(get(server.address, "/v1/sessions").status, 401);
+}
+
 #[test]
 fn a_link_with_the_token_becomes_a_cookie() {
     let house = House::new();

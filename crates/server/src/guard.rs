@@ -42,6 +42,11 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
             let token = caller.token.clone();
             request.extensions_mut().insert(caller);
             let response = shaped(next.run(request).await, family).await;
+            // A long poll may have waited for a minute.
+            if path != "/healthz" && !still_holds(&app, token.as_ref()) {
+                let gone = Fault::Unauthorized("The token was revoked while this request waited.".to_owned());
+                return with_cors(gone.into_response(family), origin);
+            }
             with_cors(while_token_holds(response, app, token), origin)
         }
         Err(fault) => {
@@ -67,27 +72,34 @@ async fn shaped(response: Response, family: Family) -> Response {
     Fault::BadRequest(String::from_utf8_lossy(&words).into_owned()).into_response(family)
 }
 
-/// A stream outlives the look at its token; it is cut when the token is taken back. Looked at once a second at the
-/// most, and with every heartbeat.
+/// Whether a request that was let in would be let in now: its token may have been taken back, or the first one made.
+fn still_holds(app: &App, token: Option<&Hash>) -> bool {
+    match token {
+        Some(token) => app.keyring.knows(token),
+        None => !app.keyring.is_locked(),
+    }
+}
+
+/// A stream outlives the look at its token; it is cut when that no longer holds. Looked at once a second at the most,
+/// and with every heartbeat.
 fn while_token_holds(response: Response, app: App, token: Option<Hash>) -> Response {
     let kind = response.headers().get(header::CONTENT_TYPE);
-    let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
-    let Some(token) = token.filter(|_| is_stream) else { return response };
+    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+        return response;
+    }
     response.map(|body| {
-        let watched = (body.into_data_stream(), Instant::now());
-        Body::from_stream(futures_util::stream::unfold(watched, move |(mut frames, mut looked)| {
-            let (app, token) = (app.clone(), token.clone());
-            async move {
-                let frame = frames.next().await?;
-                if looked.elapsed() >= LOOK_EVERY {
-                    looked = Instant::now();
-                    if !app.keyring.knows(&token) {
-                        return Some((Err(axum::Error::new("the token was revoked")), (frames, looked)));
-                    }
+        let watched = (body.into_data_stream(), Instant::now(), app, token);
+        let frames = futures_util::stream::unfold(watched, |(mut frames, mut looked, app, token)| async move {
+            let mut frame = frames.next().await?;
+            if looked.elapsed() >= LOOK_EVERY {
+                looked = Instant::now();
+                if !still_holds(&app, token.as_ref()) {
+                    frame = Err(axum::Error::new("the token was revoked"));
                 }
-                Some((frame, (frames, looked)))
             }
-        }))
+            Some((frame, (frames, looked, app, token)))
+        });
+        Body::from_stream(frames)
     })
 }
 

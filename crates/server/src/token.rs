@@ -157,7 +157,8 @@ pub(crate) struct Keyring {
     given: Option<Token>,
     /// A std mutex: held for a look and at times a small read, never over an await.
     known: Mutex<(Option<Print>, Vec<Token>)>,
-    /// Once a token was needed it always is: revoking the last one must not open the door.
+    /// Once a token was needed it always is: revoking the last one must not open the door. The file stays, empty, so
+    /// that this holds after a restart too.
     locked: AtomicBool,
 }
 
@@ -168,7 +169,7 @@ impl Keyring {
     pub(crate) fn open(data: &Path, given: Option<&str>, exposed: bool) -> Result<Self, TokenError> {
         let file = TokenFile::new(data);
         let known = (file.print(), file.list()?);
-        let locked = AtomicBool::new(exposed || given.is_some() || !known.1.is_empty());
+        let locked = AtomicBool::new(exposed || given.is_some() || known.0.is_some());
         let given = given.map(|secret| Token {
             name: "command-line".to_owned(),
             hash: Hash::of(secret.as_bytes()),
@@ -185,7 +186,7 @@ impl Keyring {
 
     /// Whether requests need a token; from the first token on they do.
     pub(crate) fn is_locked(&self) -> bool {
-        if !self.locked.load(Ordering::Relaxed) && !self.tokens().is_empty() {
+        if !self.locked.load(Ordering::Relaxed) && self.file.print().is_some() {
             self.locked.store(true, Ordering::Relaxed);
         }
         self.locked.load(Ordering::Relaxed)

@@ -387,7 +387,14 @@ impl Actor {
         self.drop_turn().await;
         let mut drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
         drafts.push(Draft::client(SessionDeleted {}));
-        self.append_all(drafts).await
+        match self.append_all(drafts.clone()).await {
+            // What the agent told and the disk refused would keep a full disk full: whoever deletes wants it gone.
+            Err(SessionError::Journal(JournalError::DiskFull { .. })) if !self.backlog.is_empty() => {
+                self.backlog.clear();
+                self.append_all(drafts).await
+            }
+            result => result,
+        }
     }
 }
 

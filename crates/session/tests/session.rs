@@ -312,6 +312,12 @@ async fn a_full_disk_refuses_prompts_clearly_and_loses_nothing_that_was_acknowle
     assert!(refused.to_string().contains("full"), "{refused}");
     let queued = world.facts(&session).await.iter().filter(|f| matches!(f.event, Event::PromptQueued(_))).count();
     assert_eq!(queued, accepted);
+    // Deleting is the way out, whatever the agent still has to say.
+    world.desk.delete(&session).await.unwrap();
+    assert!(world.journal.purge(&session).await.unwrap().facts > 0);
+    let next = world.session().await;
+    world.desk.prompt(&next, prompt("room again")).await.unwrap();
+    assert_eq!(world.ended(&next, 1).await, [Stop::EndTurn]);
     drop(world.folder);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tolka_facts::{Fact, Hash, Head, SessionId};
+use tolka_facts::{Event, Fact, Hash, Head, SessionId};
 
 use crate::{Append, JournalError, Kept};
 
@@ -83,6 +83,10 @@ impl Batch {
 
     pub(super) fn first(&self) -> &Fact {
         &self.facts[0]
+    }
+
+    pub(super) fn is_delete(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact.event, Event::SessionDeleted(_)))
     }
 
     pub(super) fn last_seq(&self) -> u64 {

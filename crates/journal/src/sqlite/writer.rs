@@ -113,6 +113,29 @@ impl Writer {
 
     /// All of the group in one transaction. Per request: the place of its first fact, or why it is refused.
     fn commit(&mut self, group: &[(Work, Reply<()>)]) -> Result<Vec<Result<u64, JournalError>>, Fault> {
+        let is_delete = |work: &Work| matches!(work, Work::Append(batch) if batch.is_delete());
+        if let [(work, _)] = group
+            && is_delete(work)
+        {
+            return self.with_reserve(|writer| writer.commit_within(group));
+        }
+        self.commit_within(group)
+    }
+
+    /// A deletion is how room is made, so it may go some pages beyond the quota.
+    fn with_reserve<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Fault>) -> Result<T, Fault> {
+        const RESERVE: i64 = 64;
+        let most: i64 = self.conn.pragma_query_value(None, "max_page_count", |row| row.get(0))?;
+        let set =
+            |conn: &Connection, pages: i64| conn.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
+        set(&self.conn, most.saturating_add(RESERVE).min(i64::from(u32::MAX - 1)))?;
+        let done = work(self);
+        // SQLite leaves it at the file's size if that is larger by now; a purge brings it back down.
+        set(&self.conn, most)?;
+        done
+    }
+
+    fn commit_within(&mut self, group: &[(Work, Reply<()>)]) -> Result<Vec<Result<u64, JournalError>>, Fault> {
         self.transaction(|writer| {
             let judge = |verdict| match verdict {
                 Ok(place) => Ok(Ok(place)),

@@ -33,7 +33,7 @@ enum Action {
     },
     /// List names and scopes
     List,
-    /// Take a token back; it stops working at once
+    /// Take a token back: requests are refused at once, open streams are cut within seconds
     Revoke { name: String },
 }
 
@@ -48,7 +48,16 @@ impl TokenCommand {
                     print::line(format_args!("{}  {}", token.name, scopes.join(",")))?;
                 }
             }
-            Action::Revoke { name } => file.revoke(&name)?,
+            Action::Revoke { name } => {
+                file.revoke(&name)?;
+                if file.list()?.is_empty() {
+                    let path = self.data.folder()?.join("tokens.json");
+                    eprintln!(
+                        "that was the last token: nobody comes in until you add one, or remove {}",
+                        path.display()
+                    );
+                }
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
