@@ -231,6 +231,25 @@ events! {
     }
 }
 
+impl ToolChanged {
+    /// A change of this call that changes nothing yet; the caller names what did.
+    pub fn of(call: CallId) -> Self {
+        ToolChanged {
+            call,
+            name: None,
+            kind: None,
+            title: None,
+            status: None,
+            input: None,
+            output: None,
+            content: None,
+            locations: None,
+            error: None,
+            meta: None,
+        }
+    }
+}
+
 impl Event {
     /// Moves every long value out to `put`; see [`Body::spill`].
     pub fn spill(&mut self, put: &mut dyn FnMut(&[u8])) {

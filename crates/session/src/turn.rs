@@ -138,17 +138,9 @@ pub(crate) fn end_turn(tip: &Tip, ended: Ended) -> Vec<Draft> {
     let mut drafts = withdraw_asks(tip, "tolka");
     for tool in turn.open_tools() {
         drafts.push(Draft::tolka(ToolChanged {
-            call: tool.call.clone(),
-            name: None,
-            kind: None,
-            title: None,
             status: Some(status),
-            input: None,
-            output: None,
-            content: None,
-            locations: None,
             error: Some(why.into()),
-            meta: None,
+            ..ToolChanged::of(tool.call.clone())
         }));
     }
     if let Some(step) = &turn.step {

@@ -10,7 +10,7 @@ use tolka_facts::event::{
 use tolka_facts::{CallId, Draft, Event, Ids, Json, MessageId, PartId, Time, ToolStatus, Voice};
 
 use super::plan::{self, Plan, Todos};
-use super::tool::{self, Call, Sight};
+use super::tool::{Call, Sight};
 use super::wire::{self, Chunk, Compaction, CompactionChunk, Head, PermissionRequest, PromptResult, ToolFields};
 use super::{block, plain};
 
@@ -106,7 +106,7 @@ impl Interpreter {
         out.push(Draft::agent(ToolChanged {
             status: Some(ToolStatus::Failed),
             error: Some(why.into()),
-            ..tool::unchanged(call.clone())
+            ..ToolChanged::of(call.clone())
         }));
     }
 

@@ -36,22 +36,6 @@ pub(super) struct Change {
     pub(super) output: Option<String>,
 }
 
-pub(super) fn unchanged(call: CallId) -> ToolChanged {
-    ToolChanged {
-        call,
-        name: None,
-        kind: None,
-        title: None,
-        status: None,
-        input: None,
-        output: None,
-        content: None,
-        locations: None,
-        error: None,
-        meta: None,
-    }
-}
-
 impl Call {
     pub(super) fn read(&mut self, fields: ToolFields, sight: Sight, is_new: bool) -> Change {
         let meta: ToolMeta = fields.meta.as_ref().and_then(Json::read).unwrap_or_default();
@@ -74,14 +58,14 @@ impl Call {
             content,
             locations: fields.locations.map(|all| all.iter().filter_map(Json::read).collect()),
             error,
-            ..unchanged(CallId::from(fields.tool_call_id))
+            ..ToolChanged::of(CallId::from(fields.tool_call_id))
         };
         let is_repeated = sight == Sight::Permission && !is_new;
         if is_repeated {
             self.keep_what_is_news(&mut changed);
         }
         let output = meta.terminal_output_delta.map(|output| output.data).filter(|data| !data.is_empty());
-        let says_nothing = changed == unchanged(changed.call.clone());
+        let says_nothing = changed == ToolChanged::of(changed.call.clone());
         let is_told = !says_nothing || (output.is_none() && !is_repeated);
         if is_told && !is_repeated {
             changed.meta = fields.meta;

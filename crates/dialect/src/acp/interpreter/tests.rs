@@ -330,7 +330,7 @@ fn what_has_the_wrong_shape_is_foreign_or_left_out_and_never_breaks() {
         assert_eq!(heard.update(update).take(), [what], "{update}");
     }
     heard.update(r#"{"sessionUpdate": "tool_call", "toolCallId": "c", "title": 5, "kind": "magic", "status": "odd", "content": 3, "locations": "here", "rawInput": null, "_meta": []}"#);
-    let read = ToolChanged { kind: Some(ToolKind::Other), meta: Json::parse("[]").ok(), ..tool::unchanged("c".into()) };
+    let read = ToolChanged { kind: Some(ToolKind::Other), meta: Json::parse("[]").ok(), ..ToolChanged::of("c".into()) };
     assert_eq!(heard.last_tool(), read);
     heard.take();
     for result in ["null", "7", r#"{"stopReason": 4, "usage": "much"}"#] {

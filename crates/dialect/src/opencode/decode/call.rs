@@ -32,19 +32,7 @@ impl Call {
     }
 
     pub(super) fn tell(&mut self, part: &ToolPart, out: &mut Vec<Draft>) -> Leftover {
-        let mut change = ToolChanged {
-            call: CallId::from(part.call_id.as_str()),
-            name: None,
-            kind: None,
-            title: None,
-            status: None,
-            input: None,
-            output: None,
-            content: None,
-            locations: None,
-            error: None,
-            meta: None,
-        };
+        let mut change = ToolChanged::of(CallId::from(part.call_id.as_str()));
         if self.name.as_ref() != Some(&part.tool) {
             self.name = Some(part.tool.clone());
             change.name.clone_from(&self.name);
