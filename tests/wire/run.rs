@@ -31,6 +31,9 @@ impl Channel {
             session: Some(session.to_owned()),
             ends: match dialect {
                 Dialect::Tolka => &[r#""type":"turn_ended""#],
+                Dialect::Acp => &[r#","id":"trn_"#],
+                Dialect::AgentSmithy => &[r#""type":"done""#],
+                Dialect::OnyxSteps => &[r#""type":"done""#, r#""type":"error""#],
                 Dialect::Onyx(_) => &[r#""type":"prompt_response""#, r#""type":"error""#],
                 Dialect::OpenCode(_) => &[r#""type":"session.idle""#],
             },

@@ -9,12 +9,18 @@
 //! is as if it were absent, and only a message whose heart is missing is foreign.
 
 mod block;
+mod decode;
+mod encode;
 mod interpreter;
+mod law;
 mod plain;
 mod plan;
 mod rpc;
 mod tool;
 mod wire;
 
+pub use decode::Decoder;
+pub use encode::Encoder;
 pub use interpreter::Interpreter;
+pub(crate) use law::{CARRIAGE, law};
 pub use rpc::{Id, Message, MessageError};

@@ -5,21 +5,33 @@
 //! `encode(whole) == encode(prefix) ++ encode(rest)`. Between turns an encoder holds no state, so a
 //! stream can be taken up at any idle moment with a fresh one and the [`Tip`] of that moment.
 //!
-//! A [`Decoder`] reads a stream of that wire, ours or another server's, back into drafts of facts.
+//! A [`Decoder`] reads a stream of that wire, ours or another server's, back into drafts of facts. A [`Judge`] says
+//! what in such a stream breaks the rules of its document.
 
 pub mod acp;
+pub mod agentsmithy;
+mod carriage;
+mod check;
+mod edit;
 mod frames;
+mod heard;
 pub mod onyx;
+pub mod onyx_steps;
 pub mod opencode;
+mod retelling;
 mod sse;
 pub mod tolka;
 
 use std::fmt;
 use std::str::FromStr;
 
-use tolka_facts::{Blobs, Draft, Fact, Tip};
+use tolka_facts::{Blobs, Fact, Tip};
 
+pub use carriage::{Carriage, CarriageTable};
+pub use check::{Finding, Judge, Rule};
 pub use frames::Frames;
+pub use heard::Heard;
+pub use retelling::Retelling;
 pub use sse::{SseEvent, SseReader};
 
 /// Facts in, frames out.
@@ -31,12 +43,12 @@ pub trait Encoder: Send + fmt::Debug {
     fn state(&self) -> Vec<u8>;
 }
 
-/// Bytes in, drafts out. A decoder keeps what it needs of the past; bytes may be cut anywhere.
+/// Bytes in, drafts out. Server-sent events, or a JSON object per line. A decoder keeps what it needs of the past; bytes may be cut anywhere.
 pub trait Decoder: Send + fmt::Debug {
-    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Draft>) -> Result<(), DecodeError>;
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Heard>) -> Result<(), DecodeError>;
 
     /// The stream is over; what is half read is an error.
-    fn finish(&mut self, out: &mut Vec<Draft>) -> Result<(), DecodeError>;
+    fn finish(&mut self, out: &mut Vec<Heard>) -> Result<(), DecodeError>;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,15 +63,23 @@ pub struct DecodeError {
 pub enum Dialect {
     /// Our facts as JSON.
     Tolka,
+    /// The Agent Client Protocol, as an agent speaks it.
+    Acp,
+    AgentSmithy,
     Onyx(onyx::Profile),
+    /// Onyx's first packets, of steps, tools and output.
+    OnyxSteps,
     OpenCode(opencode::Profile),
 }
 
 impl Dialect {
-    pub const ALL: [Dialect; 6] = [
+    pub const ALL: [Dialect; 9] = [
         Dialect::Tolka,
+        Dialect::Acp,
+        Dialect::AgentSmithy,
         Dialect::Onyx(onyx::Profile::Documented),
         Dialect::Onyx(onyx::Profile::Current),
+        Dialect::OnyxSteps,
         Dialect::OpenCode(opencode::Profile::Superset),
         Dialect::OpenCode(opencode::Profile::Current),
         Dialect::OpenCode(opencode::Profile::Documented),
@@ -69,8 +89,11 @@ impl Dialect {
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Tolka => "tolka",
+            Dialect::Acp => "acp",
+            Dialect::AgentSmithy => "agentsmithy",
             Dialect::Onyx(onyx::Profile::Documented) => "onyx",
             Dialect::Onyx(onyx::Profile::Current) => "onyx-current",
+            Dialect::OnyxSteps => "onyx-steps",
             Dialect::OpenCode(opencode::Profile::Superset) => "opencode",
             Dialect::OpenCode(opencode::Profile::Current) => "opencode-current",
             Dialect::OpenCode(opencode::Profile::Documented) => "opencode-documented",
@@ -80,7 +103,10 @@ impl Dialect {
     pub fn encoder(self) -> Box<dyn Encoder> {
         match self {
             Dialect::Tolka => Box::new(tolka::Encoder),
+            Dialect::Acp => Box::new(acp::Encoder::default()),
+            Dialect::AgentSmithy => Box::new(agentsmithy::Encoder::default()),
             Dialect::Onyx(profile) => Box::new(onyx::Encoder::new(profile)),
+            Dialect::OnyxSteps => Box::new(onyx_steps::Encoder::default()),
             Dialect::OpenCode(profile) => Box::new(opencode::Encoder::new(profile)),
         }
     }
@@ -88,19 +114,60 @@ impl Dialect {
     /// An encoder as [`Encoder::state`] left it. `None` if another version wrote the state: start from an
     /// idle moment instead.
     pub fn resume(self, state: &[u8]) -> Option<Box<dyn Encoder>> {
-        match self {
-            Dialect::Tolka => Some(Box::new(tolka::Encoder)),
-            Dialect::Onyx(profile) => Some(Box::new(onyx::Encoder::resume(profile, state)?)),
-            Dialect::OpenCode(profile) => Some(Box::new(opencode::Encoder::resume(profile, state)?)),
-        }
+        Some(match self {
+            Dialect::Tolka => Box::new(tolka::Encoder),
+            Dialect::Acp => Box::new(acp::Encoder::resume(state)?),
+            Dialect::AgentSmithy => Box::new(agentsmithy::Encoder::resume(state)?),
+            Dialect::Onyx(profile) => Box::new(onyx::Encoder::resume(profile, state)?),
+            Dialect::OnyxSteps => Box::new(onyx_steps::Encoder::resume(state)?),
+            Dialect::OpenCode(profile) => Box::new(opencode::Encoder::resume(profile, state)?),
+        })
     }
 
     pub fn decoder(self) -> Box<dyn Decoder> {
         match self {
             Dialect::Tolka => Box::new(tolka::Decoder::default()),
+            Dialect::Acp => Box::new(acp::Decoder::default()),
+            Dialect::AgentSmithy => Box::new(agentsmithy::Decoder::default()),
             Dialect::Onyx(_) => Box::new(onyx::Decoder::default()),
+            Dialect::OnyxSteps => Box::new(onyx_steps::Decoder::default()),
             Dialect::OpenCode(_) => Box::new(opencode::Decoder::default()),
         }
+    }
+
+    pub fn judge(self) -> Judge {
+        Judge::new(match self {
+            Dialect::Tolka => tolka::law(),
+            Dialect::Acp => acp::law(),
+            Dialect::AgentSmithy => agentsmithy::law(),
+            Dialect::Onyx(profile) => onyx::law(profile),
+            Dialect::OnyxSteps => onyx_steps::law(),
+            Dialect::OpenCode(profile) => opencode::law(profile),
+        })
+    }
+
+    /// How each kind of event is carried.
+    pub fn carriage(self) -> &'static CarriageTable {
+        match self {
+            Dialect::Tolka => tolka::CARRIAGE,
+            Dialect::Acp => acp::CARRIAGE,
+            Dialect::AgentSmithy => agentsmithy::CARRIAGE,
+            Dialect::Onyx(_) => onyx::CARRIAGE,
+            Dialect::OnyxSteps => onyx_steps::CARRIAGE,
+            Dialect::OpenCode(_) => opencode::CARRIAGE,
+        }
+    }
+
+    /// Writes a frame as it stands in a file or on a pipe, where no position goes with it.
+    pub fn write_frame(self, frame: &[u8], out: &mut Vec<u8>) {
+        let (before, after): (&[u8], &[u8]) = match self {
+            Dialect::Tolka | Dialect::Acp => (b"", b"\n"),
+            Dialect::Onyx(_) | Dialect::OnyxSteps => (b"event: message\ndata: ", b"\n\n"),
+            Dialect::AgentSmithy | Dialect::OpenCode(_) => (b"data: ", b"\n\n"),
+        };
+        out.extend_from_slice(before);
+        out.extend_from_slice(frame);
+        out.extend_from_slice(after);
     }
 }
 
@@ -111,9 +178,7 @@ impl fmt::Display for Dialect {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "no dialect is called `{0}`; there are tolka, onyx, onyx-current, opencode, opencode-current, opencode-documented"
-)]
+#[error("no dialect is called `{0}`; there are {names}", names = Dialect::ALL.map(Dialect::name).join(", "))]
 pub struct UnknownDialect(String);
 
 impl FromStr for Dialect {

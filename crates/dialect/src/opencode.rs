@@ -10,6 +10,7 @@ mod encode;
 mod error;
 mod history;
 mod input;
+mod law;
 mod marks;
 mod tools;
 mod wire;
@@ -19,6 +20,7 @@ pub use encode::Encoder;
 pub use error::error_json;
 pub use history::History;
 pub use input::{InputError, blocks_from_parts};
+pub(crate) use law::{CARRIAGE, law};
 pub use wire::{SPOKEN_VERSION, ask_json, project_id, session_info};
 
 /// Document 004 and today's server disagree on how text streams; a request chooses.

@@ -13,7 +13,8 @@ pub struct SseEvent {
 }
 
 /// Reads server-sent events as the standard says, from bytes cut anywhere: LF, CR or CRLF, comments
-/// skipped, data lines joined.
+/// skipped, data lines joined. A line that is a JSON object is an event of its own, as protocols over pipes write it; no
+/// field of the standard begins so.
 #[derive(Debug, Default)]
 pub struct SseReader {
     pending: Vec<u8>,
@@ -41,8 +42,12 @@ impl SseReader {
         Ok(())
     }
 
-    /// An event without its blank line is not complete and is dropped, as the standard says; `Err` tells of it.
-    pub fn finish(&mut self) -> Result<(), DecodeError> {
+    /// An event without its blank line is not complete and is dropped, as the standard says; `Err` tells of it. A
+    /// line that is an event of its own is complete without its line end.
+    pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
+        if self.pending.starts_with(b"{") && !self.has_data {
+            return self.end_line(out);
+        }
         if self.pending.is_empty() && !self.has_data {
             return Ok(());
         }
@@ -63,6 +68,10 @@ impl SseReader {
             if std::mem::take(&mut self.has_data) {
                 out.push(event);
             }
+            return Ok(());
+        }
+        if line.starts_with('{') && !self.has_data {
+            out.push(SseEvent { data: line.to_owned(), line: self.line, ..SseEvent::default() });
             return Ok(());
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));

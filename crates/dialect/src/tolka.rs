@@ -1,9 +1,13 @@
 //! Our own wire: each fact is one frame, as the journal stores it (`Fact`'s JSON, with its version in `v`).
 //! A value of over 32 KiB stands in it as a head and a hash; `/v1/blobs/{hash}` has the whole.
 
+mod law;
+
 use tolka_facts::{Blobs, Draft, Fact, Tip};
 
-use crate::{DecodeError, Frames, SseReader};
+use crate::{DecodeError, Frames, Heard, SseEvent, SseReader};
+
+pub(crate) use law::{CARRIAGE, law};
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Encoder;
@@ -24,18 +28,23 @@ pub struct Decoder {
 }
 
 impl crate::Decoder for Decoder {
-    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
-        self.reader.feed(bytes, &mut events)?;
-        for event in events {
-            let fact = Fact::from_json(event.data.as_bytes())
-                .map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
-            out.push(Draft { cause: fact.cause, event: fact.event, raw: fact.raw });
-        }
-        Ok(())
+        let read = self.reader.feed(bytes, &mut events);
+        events.iter().try_for_each(|event| hear(event, out)).and(read)
     }
 
-    fn finish(&mut self, _: &mut Vec<Draft>) -> Result<(), DecodeError> {
-        self.reader.finish()
+    fn finish(&mut self, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let read = self.reader.finish(&mut events);
+        events.iter().try_for_each(|event| hear(event, out)).and(read)
     }
+}
+
+fn hear(event: &SseEvent, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
+    let fact =
+        Fact::from_json(event.data.as_bytes()).map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
+    let draft = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+    out.push(Heard { session: Some(fact.session), time: Some(fact.time), draft });
+    Ok(())
 }

@@ -76,7 +76,7 @@ fn feed(dialect: Dialect, bytes: &[u8], chance: &mut Chance) {
     let _ = decoder.finish(&mut drafts);
     for telling in Dialect::ALL {
         let (mut encoder, mut tip, mut frames) = (telling.encoder(), Tip::default(), Frames::default());
-        for (seq, draft) in (1..).zip(drafts.iter().cloned()) {
+        for (seq, draft) in (1..).zip(drafts.iter().map(|heard| heard.draft.clone())) {
             let fact = draft.stamp(SessionId::from("ses_1"), seq, Time::from_millis(seq));
             tip.apply(&fact);
             encoder.encode(&fact, &tip, &NoBlobs, &mut frames);

@@ -152,7 +152,10 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] after: Option<BlobRef>,
         added: u64,
         removed: u64,
+        /// The call that changed it; this fact then stands before the one that ends the call.
         #[serde(skip_serializing_if = "Option::is_none", default)] call: Option<CallId>,
+        /// A unified diff, where whoever told of the change gave one.
+        #[serde(skip_serializing_if = "Option::is_none", default)] diff: Option<Body>,
     }
     ArtifactSaved = "artifact_saved" {
         id: ArtifactId,
@@ -273,6 +276,7 @@ impl Event {
                 }
             }
             Event::PermissionAsked(e) => e.metadata.iter_mut().for_each(|json| json.spill(put)),
+            Event::FileChanged(e) => e.diff.iter_mut().for_each(|body| body.spill(put)),
             Event::CompactionEnded(e) => e.summary.iter_mut().for_each(|body| body.spill(put)),
             Event::Failed(e) => e.details.iter_mut().for_each(|json| json.spill(put)),
             Event::TurnEnded(e) => e.meta.iter_mut().for_each(|json| json.spill(put)),

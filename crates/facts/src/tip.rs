@@ -35,6 +35,9 @@ pub struct Tip {
     pub answered: Option<Ask>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dropped: Option<Queued>,
+    /// The prompt of the turn that the last fact started. It stays for that one fact: an open turn need not hold it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub taken: Option<Queued>,
 }
 
 /// What is known of the session as a whole.
@@ -192,6 +195,7 @@ impl Tip {
         self.ended_turn = None;
         self.answered = None;
         self.dropped = None;
+        self.taken = None;
         if let Some(turn) = &mut self.turn {
             turn.tools.retain(Tool::is_open);
         }
@@ -331,14 +335,15 @@ impl Tip {
 
     fn start_turn(&mut self, id: &TurnId, fact: &Fact) {
         let at = self.queue.iter().position(|queued| queued.prompt.turn == *id);
-        let prompt = at.and_then(|at| self.queue.remove(at)).map(|queued| queued.prompt);
+        self.taken = at.and_then(|at| self.queue.remove(at));
+        let prompt = self.taken.as_ref().map(|queued| &queued.prompt);
         self.turn = Some(OpenTurn {
             id: id.clone(),
             index: self.head.turns,
             first_seq: fact.seq,
             started: fact.time,
-            message: prompt.as_ref().map(|p| p.message.clone()).unwrap_or_default(),
-            model: prompt.and_then(|p| p.model),
+            message: prompt.map(|p| p.message.clone()).unwrap_or_default(),
+            model: prompt.and_then(|p| p.model.clone()),
             steps: 0,
             step: None,
             text: None,

@@ -95,7 +95,7 @@ pub struct Append {
 
 /// The name under which the session's actor keeps its tip. The number changes with what a [`tolka_facts::Tip`] holds: a
 /// state of another version is not found, and costs time only.
-pub const TIP: &str = "tip.1";
+pub const TIP: &str = "tip.2";
 
 /// The names of marks, in one place for those who set and those who seek them.
 #[derive(Debug, Clone, Copy)]

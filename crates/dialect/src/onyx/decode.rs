@@ -15,8 +15,8 @@ use tolka_facts::{
 
 use super::error::{CommonError, INTERRUPTED};
 use super::packet::{Approval, Artifact, ErrorPacket, Packet, ToolPacket};
-use super::rules;
-use crate::{DecodeError, SseReader};
+use super::{rules, stamp};
+use crate::{DecodeError, Heard, SseEvent, SseReader};
 
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -41,28 +41,38 @@ struct Route {
 
 impl crate::Decoder for Decoder {
     /// An event that cannot be read is told and skipped; those after it are read all the same.
-    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let read = self.reader.feed(bytes, &mut events);
+        self.events(&events, out).and(read)
+    }
+
+    fn finish(&mut self, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let read = self.reader.finish(&mut events);
+        self.events(&events, out).and(read)
+    }
+}
+
+impl Decoder {
+    fn events(&mut self, events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut first_problem = None;
         for event in events {
             match Json::parse(&event.data) {
-                Ok(raw) => self.packet(&raw, event.event.as_deref(), out),
+                Ok(raw) => {
+                    let mut drafts = Vec::new();
+                    self.packet(&raw, event.event.as_deref(), &mut drafts);
+                    out.extend(Heard::all(drafts, None, stamp::read(&raw)));
+                }
                 Err(e) if first_problem.is_none() => {
                     first_problem = Some(DecodeError { line: event.line, problem: e.to_string() });
                 }
                 Err(_) => {}
             }
         }
-        first_problem.map_or(read, Err)
+        first_problem.map_or(Ok(()), Err)
     }
 
-    fn finish(&mut self, _: &mut Vec<Draft>) -> Result<(), DecodeError> {
-        self.reader.finish()
-    }
-}
-
-impl Decoder {
     fn packet(&mut self, raw: &Json, event: Option<&str>, out: &mut Vec<Draft>) {
         // JSON that is no object is no packet either.
         let packet = Packet::parse_event(raw.get(), event).unwrap_or_else(|_| Packet::Unknown(String::new()));

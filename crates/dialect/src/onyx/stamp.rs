@@ -1,8 +1,8 @@
 //! Times as this wire prints them: Python's `isoformat` with microseconds and `+00:00`, never `Z`.
 
 use jiff::{Timestamp, tz::Offset};
-use serde::{Serialize, Serializer};
-use tolka_facts::Time;
+use serde::{Deserialize, Serialize, Serializer};
+use tolka_facts::{Json, Time};
 
 const LENGTH: usize = "2026-01-22T00:11:51.712150+00:00".len();
 
@@ -34,6 +34,16 @@ impl Stamp {
 /// A time as this family prints it, for routes.
 pub fn timestamp(time: Time) -> String {
     Stamp(time).with(str::to_owned)
+}
+
+/// When a packet says that it was sent.
+pub(crate) fn read(packet: &Json) -> Option<Time> {
+    #[derive(Deserialize)]
+    struct Stamped {
+        timestamp: String,
+    }
+    let stamp: Timestamp = packet.read::<Stamped>()?.timestamp.parse().ok()?;
+    u64::try_from(stamp.as_microsecond()).ok().map(Time::from_micros)
 }
 
 fn put(digits: &mut [u8], mut value: u32) {

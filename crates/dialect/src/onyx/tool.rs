@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tolka_facts::{Blobs, Json, Time, Tool, ToolKind, ToolStatus};
 
 use super::content::{Item, Place};
@@ -13,6 +13,7 @@ use super::rules;
 use super::stamp::Stamp;
 use super::write::{self, Meta};
 use crate::Frames;
+use crate::edit::{self, Change, Edit};
 
 /// Whether output that is still being told piece by piece is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,17 +133,12 @@ fn content<'a>(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Option<Vec<Item
     (tool.content.is_some() || !items.is_empty()).then_some(items)
 }
 
-/// A new file that the agent wrote and showed no diff of. The document knows a new file by its diff, and what was
-/// written is in the input.
+/// A new file that the agent wrote and showed no diff of. The document knows a new file by its diff.
 fn written_file(tool: &Tool, blobs: &dyn Blobs) -> Option<(String, String)> {
-    let is_write = tool.status == ToolStatus::Completed && tool.name.as_deref() == Some("write");
-    let (input, output) = (tool.input.as_ref().filter(|_| is_write)?.whole(blobs), tool.output.as_ref()?.whole(blobs));
-    let output: Map<String, Value> = output.read()?;
-    let is_new = output.get("metadata")?.get("exists")? == false;
-    let input: Map<String, Value> = input.read()?;
-    let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
-    let path = text("filePath").or_else(|| text("file_path")).or_else(|| text("path"))?;
-    Some((path, text("content")?)).filter(|_| is_new)
+    match edit::written(tool, blobs)? {
+        Edit { path, change: Change::Texts { after, .. }, .. } => Some((path.into_owned(), after.into_owned())),
+        _ => None,
+    }
 }
 
 /// At its start a call has nothing to show but the tool's name, as both documents say.

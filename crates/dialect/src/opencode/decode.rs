@@ -25,13 +25,13 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::Deserialize;
 use tolka_facts::event::Foreign;
-use tolka_facts::{Draft, Json};
+use tolka_facts::{Draft, Json, SessionId};
 
 pub use event::{SessionInfo, WireEvent};
 pub use message::{AssistantMessage, Message, UserMessage, WireError};
 pub use part::{InputPart, Part, Status, ToolState};
 
-use crate::{DecodeError, SseEvent, SseReader};
+use crate::{DecodeError, Heard, SseEvent, SseReader};
 use session::Session;
 
 /// A feed of more sessions than this forgets the one that was silent longest.
@@ -55,7 +55,7 @@ struct Envelope {
 }
 
 impl crate::Decoder for Decoder {
-    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let read = self.reader.feed(bytes, &mut events);
         self.waiting.extend(events);
@@ -65,17 +65,24 @@ impl crate::Decoder for Decoder {
         read
     }
 
-    fn finish(&mut self, out: &mut Vec<Draft>) -> Result<(), DecodeError> {
+    fn finish(&mut self, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let read = self.reader.finish(&mut events);
+        self.waiting.extend(events);
         self.feed(b"", out)?;
         let mut sessions: Vec<_> = self.sessions.drain().map(|(_, session)| session).collect();
         sessions.sort_by_key(|(used, _)| *used);
-        sessions.iter_mut().for_each(|(_, session)| session.finish(out));
-        self.reader.finish()
+        for (_, session) in &mut sessions {
+            let mut drafts = Vec::new();
+            session.finish(&mut drafts);
+            out.extend(Heard::all(drafts, Some(&session.session_id()), None));
+        }
+        read
     }
 }
 
 impl Decoder {
-    fn frame(&mut self, data: &str, out: &mut Vec<Draft>) -> Result<(), serde_json::Error> {
+    fn frame(&mut self, data: &str, out: &mut Vec<Heard>) -> Result<(), serde_json::Error> {
         let envelope: Envelope = serde_json::from_str(data)?;
         let Some(payload) = envelope.payload else {
             return self.event(data, envelope.r#type.as_deref(), envelope.directory.as_deref(), out);
@@ -93,24 +100,26 @@ impl Decoder {
         raw: &str,
         kind: Option<&str>,
         directory: Option<&str>,
-        out: &mut Vec<Draft>,
+        out: &mut Vec<Heard>,
     ) -> Result<(), serde_json::Error> {
         let event: WireEvent = serde_json::from_str(raw)?;
+        let mut drafts = Vec::new();
         let Some(id) = event.session().map(str::to_owned) else {
-            let before = out.len();
-            server::tell(event, kind.unwrap_or_default(), directory, raw, out);
-            keep_raw(&mut out[before..], raw);
+            server::tell(event, kind.unwrap_or_default(), directory, raw, &mut drafts);
+            keep_raw(&mut drafts, raw);
+            out.extend(Heard::all(drafts, Some(&SessionId::server()), None));
             return Ok(());
         };
         let is_deleted = matches!(event, WireEvent::SessionDeleted(_));
         let session = self.session(&id);
-        session.release(part_of(&event), out);
-        let before = out.len();
+        session.release(part_of(&event), &mut drafts);
+        let before = drafts.len();
         let repeats = repeats_state(&event);
-        tell(session, event, raw, out);
+        tell(session, event, raw, &mut drafts);
         if !repeats {
-            keep_raw(&mut out[before..], raw);
+            keep_raw(&mut drafts[before..], raw);
         }
+        out.extend(Heard::all(drafts, Some(&session.session_id()), None));
         if is_deleted {
             self.sessions.remove(&id);
         }

@@ -97,10 +97,11 @@ fn a_bare_request_for_approval_gets_the_answers_that_its_server_takes() {
 
 #[test]
 fn a_bad_event_is_told_and_the_rest_is_read() {
-    let (mut decoder, mut drafts) = (Decoder::default(), Vec::new());
+    let (mut decoder, mut heard) = (Decoder::default(), Vec::new());
     let stream = ": keepalive\n\ndata: {oops\n\ndata: [DONE]\n\ndata: {\"type\":\"compaction\"}\n\n";
-    let problem = decoder.feed(stream.as_bytes(), &mut drafts).unwrap_err();
-    assert_eq!((problem.line, names(&drafts)), (3, vec!["compaction_ended"]));
-    decoder.feed(b"data: {\"type\":", &mut drafts).unwrap();
-    assert!(decoder.finish(&mut drafts).is_err());
+    let problem = decoder.feed(stream.as_bytes(), &mut heard).unwrap_err();
+    assert_eq!((problem.line, heard[0].draft.event.name()), (3, "compaction_ended"));
+    assert_eq!(heard.len(), 1);
+    decoder.feed(b"data: {\"type\":", &mut heard).unwrap();
+    assert!(decoder.finish(&mut heard).is_err());
 }

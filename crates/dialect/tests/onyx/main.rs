@@ -123,7 +123,7 @@ pub(crate) fn decode(stream: &str) -> Vec<Draft> {
     let (mut decoder, mut drafts) = (Decoder::default(), Vec::new());
     decoder.feed(stream.as_bytes(), &mut drafts).unwrap();
     decoder.finish(&mut drafts).unwrap();
-    drafts
+    drafts.into_iter().map(|heard| heard.draft).collect()
 }
 
 pub(crate) fn types(packets: &[Value]) -> Vec<&str> {

@@ -114,9 +114,9 @@ proptest! {
     #[test]
     fn packets_of_odd_shapes_are_survived(packet in odd_packet()) {
         let data = format!("data: {packet}\n\n");
-        let mut drafts = Vec::new();
-        Decoder::default().feed(data.as_bytes(), &mut drafts).unwrap();
-        prop_assert!(drafts.iter().any(|draft| draft.raw.as_ref().is_some_and(|raw| raw.value() == packet)));
+        let mut heard = Vec::new();
+        Decoder::default().feed(data.as_bytes(), &mut heard).unwrap();
+        prop_assert!(heard.iter().any(|heard| heard.draft.raw.as_ref().is_some_and(|raw| raw.value() == packet)));
     }
 }
 

@@ -207,7 +207,11 @@ fn what_is_not_known_is_kept_and_what_lacks_a_required_field_is_named() {
     assert_eq!(error.line, 3);
     assert!(error.problem.contains("missing field `messageID`"), "{error}");
     decoder.feed(b"", &mut drafts).unwrap();
-    assert_eq!(names(&drafts), ["message_hidden", "message_hidden"], "what follows an error is still read");
+    assert_eq!(
+        names(&crate::support::drafts(drafts)),
+        ["message_hidden", "message_hidden"],
+        "what follows an error is still read"
+    );
 }
 
 #[test]
@@ -250,7 +254,7 @@ proptest! {
         decoder.feed(head, &mut drafts).unwrap();
         decoder.feed(tail, &mut drafts).unwrap();
         decoder.finish(&mut drafts).unwrap();
-        prop_assert_eq!(drafts, decode(&stream));
+        prop_assert_eq!(crate::support::drafts(drafts), decode(&stream));
     }
 
     #[test]

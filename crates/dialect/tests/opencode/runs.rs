@@ -404,6 +404,7 @@ impl Stage {
                 after: None,
                 added: 3,
                 removed: 1,
+                diff: None,
                 call: None,
             }),
             9 => self.tell(SessionChanged { title: Some(text), mode: None, model: None, agent: None, archived: None }),

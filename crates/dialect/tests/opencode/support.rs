@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::ProptestConfig;
 use serde_json::Value;
-use tolka_dialect::{Decoder as _, Dialect, Frames, opencode};
+use tolka_dialect::{Decoder as _, Dialect, Frames, Heard, opencode};
 use tolka_facts::{Blobs, Draft, Fact, Hash, SessionId, Time, Tip};
 
 pub(crate) const PROFILES: [opencode::Profile; 3] =
@@ -98,11 +98,15 @@ pub(crate) fn sse<'a>(frames: impl IntoIterator<Item = &'a Vec<u8>>) -> Vec<u8> 
     stream
 }
 
+pub(crate) fn drafts(heard: Vec<Heard>) -> Vec<Draft> {
+    heard.into_iter().map(|heard| heard.draft).collect()
+}
+
 pub(crate) fn decode(stream: &[u8]) -> Vec<Draft> {
-    let (mut decoder, mut drafts) = (opencode::Decoder::default(), Vec::new());
-    decoder.feed(stream, &mut drafts).unwrap();
-    decoder.finish(&mut drafts).unwrap();
-    drafts
+    let (mut decoder, mut heard) = (opencode::Decoder::default(), Vec::new());
+    decoder.feed(stream, &mut heard).unwrap();
+    decoder.finish(&mut heard).unwrap();
+    drafts(heard)
 }
 
 /// An event of the wire as a stream of its own.

@@ -52,7 +52,7 @@ impl Blobs for JournalBlobs {
 
 /// States of another version are not found under this name, and cost time only.
 fn state_name(dialect: Dialect) -> String {
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     format!("{dialect}.{VERSION}")
 }
 

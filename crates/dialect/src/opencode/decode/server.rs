@@ -23,6 +23,7 @@ pub(super) fn tell(event: WireEvent, kind: &str, directory: Option<&str>, raw: &
             after: None,
             added: 0,
             removed: 0,
+            diff: None,
             call: None,
         })),
         WireEvent::Toast(e) => out.push(Draft::agent(notice(e))),

@@ -89,6 +89,10 @@ impl Held {
 }
 
 impl Session {
+    pub(super) fn session_id(&self) -> SessionId {
+        SessionId::from(self.id.as_str())
+    }
+
     pub(super) fn new(id: &str) -> Self {
         Session {
             id: id.to_owned(),

@@ -1,0 +1,136 @@
+//! The judge: reads any stream of a dialect, ours or another server's, and says line by line what breaks the rules of
+//! its document.
+//!
+//! A [`Judge`] is two parts. The lines are read in one place, by the [`Manners`] that the family's clients need (line
+//! ends, `id:` lines, one JSON object per event). What the packets must hold, and in which order, is the family's
+//! [`Law`]; it stands beside its encoder, in the same folder.
+
+mod lines;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::Value;
+
+use lines::Lines;
+pub(crate) use lines::Manners;
+pub(crate) use shape::{Field, Kind, may, must, problems};
+
+/// Something that a document demands.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// A short name that stays: scripts and tests go by it.
+    pub name: &'static str,
+    /// Where it stands: the document and its section.
+    pub section: &'static str,
+    /// What it demands, in a sentence.
+    pub demand: &'static str,
+}
+
+/// A place where a stream breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// From 1; where the event's first line stands.
+    pub line: u64,
+    pub rule: &'static Rule,
+    /// What is there instead.
+    pub problem: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {} [{}, {}]", self.line, self.problem, self.rule.name, self.rule.section)
+    }
+}
+
+/// What a family demands of its packets.
+pub(crate) trait Law: Send + fmt::Debug {
+    fn manners(&self) -> &'static Manners;
+
+    /// The name under which a packet is counted, and known to people.
+    fn name<'a>(&self, packet: &'a Value) -> &'a str {
+        packet["type"].as_str().unwrap_or("(no type)")
+    }
+
+    fn judge(&mut self, packet: &Packet<'_>, out: &mut Findings<'_>);
+
+    /// The stream is over; what is still open is judged.
+    fn end(&mut self, out: &mut Findings<'_>);
+}
+
+/// One event of a stream.
+#[derive(Debug)]
+pub(crate) struct Packet<'a> {
+    /// The `event:` that stood before the data.
+    pub(crate) event: Option<&'a str>,
+    pub(crate) body: &'a Value,
+}
+
+/// Where a law puts what it finds; the line is that of the packet at hand, or of the stream's last.
+pub(crate) struct Findings<'a> {
+    line: u64,
+    found: &'a mut Vec<Finding>,
+}
+
+impl Findings<'_> {
+    pub(crate) fn add(&mut self, rule: &'static Rule, problem: impl Into<String>) {
+        self.found.push(Finding { line: self.line, rule, problem: problem.into() });
+    }
+
+    /// Holds a value against a shape; each thing that does not fit breaks `rule`.
+    pub(crate) fn shape(&mut self, rule: &'static Rule, value: &Value, fields: &[Field]) {
+        for problem in problems(value, fields) {
+            self.add(rule, problem);
+        }
+    }
+}
+
+/// Judges one stream.
+#[derive(Debug)]
+pub struct Judge {
+    lines: Lines,
+    law: Box<dyn Law>,
+    tally: BTreeMap<String, u64>,
+    last_line: u64,
+}
+
+impl Judge {
+    pub(crate) fn new(law: Box<dyn Law>) -> Self {
+        Judge { lines: Lines::new(law.manners()), law, tally: BTreeMap::new(), last_line: 0 }
+    }
+
+    /// Takes the next bytes of the stream, cut anywhere.
+    pub fn feed(&mut self, bytes: &[u8], found: &mut Vec<Finding>) {
+        let mut events = Vec::new();
+        self.lines.feed(bytes, &mut events, found);
+        self.judge(&events, found);
+    }
+
+    /// The stream is over.
+    pub fn finish(&mut self, found: &mut Vec<Finding>) {
+        let mut events = Vec::new();
+        self.lines.finish(&mut events, found);
+        self.judge(&events, found);
+        self.law.end(&mut Findings { line: self.last_line, found });
+        found.sort_by_key(|finding| finding.line);
+    }
+
+    /// How many packets of each name there were.
+    pub fn tally(&self) -> &BTreeMap<String, u64> {
+        &self.tally
+    }
+
+    fn judge(&mut self, events: &[lines::Event], found: &mut Vec<Finding>) {
+        for event in events {
+            let packet = Packet { event: event.name.as_deref(), body: &event.body };
+            let name = self.law.name(&event.body);
+            match self.tally.get_mut(name) {
+                Some(count) => *count += 1,
+                None => drop(self.tally.insert(name.to_owned(), 1)),
+            }
+            self.last_line = event.line;
+            self.law.judge(&packet, &mut Findings { line: event.line, found });
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Which files an agent changed, for wires that tell of files and not of tools.
+//!
+//! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others only show diffs in a call,
+//! or write a file and show nothing; then the end of the call tells.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use tolka_facts::event::{FileChanged, FileOperation};
+use tolka_facts::{BlobRef, Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
+
+/// A file that was changed.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Edit<'a> {
+    /// As the agent told it: absolute, or relative to the workspace.
+    pub(crate) path: Cow<'a, str>,
+    pub(crate) operation: FileOperation,
+    /// Of the file as it is now, where that is known.
+    pub(crate) size: Option<u64>,
+    pub(crate) change: Change<'a>,
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) enum Change<'a> {
+    /// A unified diff, as it was told.
+    Diff(Cow<'a, str>),
+    /// What stood there and what stands there now. An agent may show a piece of the file only.
+    Texts {
+        before: Cow<'a, str>,
+        after: Cow<'a, str>,
+    },
+    Unknown,
+}
+
+/// Tells every edit once. Part of an encoder's state: it holds nothing that is not of an open call.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Edits {
+    /// Open calls whose edits were told as facts of their own.
+    told: BTreeSet<CallId>,
+}
+
+impl Edits {
+    /// The edits that this fact tells.
+    pub(crate) fn of<'a>(&mut self, fact: &'a Fact, tip: &'a Tip, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
+        match &fact.event {
+            Event::FileChanged(e) => {
+                self.told.extend(e.call.clone().filter(|call| tip.tool(call).is_some_and(Tool::is_open)));
+                vec![changed(e, blobs)]
+            }
+            Event::ToolChanged(e) => {
+                let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { return Vec::new() };
+                match self.told.remove(&tool.call) || tool.status != ToolStatus::Completed {
+                    true => Vec::new(),
+                    false => shown(tool, blobs),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn changed<'a>(e: &'a FileChanged, blobs: &dyn Blobs) -> Edit<'a> {
+    let text = |side: &Option<BlobRef>| match side {
+        None => Some(String::new()),
+        Some(blob) => blobs.blob(&blob.hash).and_then(|bytes| String::from_utf8(bytes).ok()),
+    };
+    // Neither side: whoever told it knew no more than that the file changed.
+    let has_sides = e.before.is_some() || e.after.is_some();
+    let change = match &e.diff {
+        Some(diff) => Change::Diff(diff.text(blobs)),
+        None => match (has_sides.then(|| text(&e.before)).flatten(), text(&e.after)) {
+            (Some(before), Some(after)) => Change::Texts { before: before.into(), after: after.into() },
+            _ => Change::Unknown,
+        },
+    };
+    Edit { path: Cow::Borrowed(&e.path), operation: e.operation, size: e.after.as_ref().map(|blob| blob.size), change }
+}
+
+/// What a call that ended well shows of its edits.
+fn shown<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
+    let diffs = tool.content.iter().flatten().filter_map(|content| match content {
+        ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new, blobs)),
+        ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
+    });
+    let diffs: Vec<_> = diffs.collect();
+    match diffs.is_empty() {
+        true => written(tool, blobs).into_iter().collect(),
+        false => diffs,
+    }
+}
+
+fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body, blobs: &dyn Blobs) -> Edit<'a> {
+    let is_new = old.is_none_or(Body::is_empty);
+    let before = old.map(|old| old.text(blobs)).unwrap_or_default();
+    Edit {
+        path: Cow::Borrowed(path),
+        operation: if is_new { FileOperation::Create } else { FileOperation::Update },
+        // A diff may show a piece of the file; a new file it shows whole.
+        size: is_new.then(|| new.len()),
+        change: Change::Texts { before, after: new.text(blobs) },
+    }
+}
+
+/// Some agents show nothing of a file that they write; what they wrote is in the input.
+pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
+    #[derive(Deserialize)]
+    struct Input {
+        #[serde(alias = "filePath", alias = "file_path")]
+        path: String,
+        content: String,
+    }
+    #[derive(Deserialize)]
+    struct Output {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        exists: bool,
+    }
+    let is_write = tool.status == ToolStatus::Completed && tool.name.as_deref() == Some("write");
+    let Input { path, content } = tool.input.as_ref().filter(|_| is_write)?.whole(blobs).read()?;
+    let existed = tool.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
+    let is_new = existed.is_some_and(|output| !output.metadata.exists);
+    let size = Some(content.len() as u64);
+    let change = match is_new {
+        true => Change::Texts { before: Cow::Borrowed(""), after: Cow::Owned(content) },
+        false => Change::Unknown,
+    };
+    let operation = if is_new { FileOperation::Create } else { FileOperation::Update };
+    Some(Edit { path: Cow::Owned(path), operation, size, change })
+}
