@@ -118,7 +118,7 @@ impl Git {
         let command = args.first().map(|arg| arg.as_ref().to_string_lossy().into_owned()).unwrap_or_default();
         match talked {
             Ok((true, out, warnings)) => Ok(Output { out, warnings }),
-            Ok((false, _, words)) => Err(CheckpointError::Git { command, words: words.trim().to_owned() }),
+            Ok((false, _, words)) => Err(CheckpointError::Git { command, words: last_words(&words) }),
             Err(error) => {
                 end(&mut child).await;
                 Err(CheckpointError::Git { command, words: error.to_string() })
@@ -170,6 +170,12 @@ async fn talk(child: &mut Child, input: &[u8]) -> io::Result<(bool, Vec<u8>, Str
         words = status.to_string();
     }
     Ok((status.success(), out, words))
+}
+
+/// Git complains of each file; why it gave up comes last.
+fn last_words(words: &str) -> String {
+    let lines: Vec<&str> = words.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(3)..].join("; ")
 }
 
 /// Kills it with all that it started, and waits until it is gone: the next git must not meet it.

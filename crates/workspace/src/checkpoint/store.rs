@@ -167,7 +167,11 @@ async fn create(store: &Path, run: &str, workspace: &Path, halt: &Halt) -> Resul
     write("info/attributes", ATTRIBUTES.as_bytes())?;
     // For people who wonder whose store it is; its own name is a hash.
     write("description", workspace.as_os_str().as_encoded_bytes())?;
-    fs::rename(&new, store).map_err(CheckpointError::storage(store))
+    match fs::rename(&new, store) {
+        // Somebody was faster, and theirs is as good.
+        Err(_) if store.exists() => fs::remove_dir_all(&new).map_err(CheckpointError::storage(new)),
+        renamed => renamed.map_err(CheckpointError::storage(store)),
+    }
 }
 
 /// The latest index of earlier runs becomes this run's; what else they left is removed.
