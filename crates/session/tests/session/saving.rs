@@ -48,13 +48,13 @@ impl Studio {
         self.world.desk.prompt(session, prompt(text)).await.unwrap().turn
     }
 
-    /// From now on a snapshot takes for ever.
+    /// From now on snapshots wait: git wants to read the ignore file, and a pipe without a writer does not open.
     fn stall(&self) {
-        fs::File::create(self.workspace.join("endless")).unwrap().set_len(1 << 42).unwrap();
+        assert!(Command::new("mkfifo").arg(self.workspace.join(".gitignore")).status().unwrap().success());
     }
 
     fn go_on(&self) {
-        fs::remove_file(self.workspace.join("endless")).unwrap();
+        release(&self.workspace);
     }
 
     async fn starts(&self, session: &SessionId) -> Vec<TurnStarted> {
@@ -72,6 +72,14 @@ impl Studio {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
+}
+
+/// Lets go on who waits at the pipe, and whoever comes finds none. The writer stays: somebody may be on the way in.
+fn release(workspace: &Path) {
+    let pipe = workspace.join(".gitignore");
+    let writer = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    fs::remove_file(pipe).unwrap();
+    Box::leak(Box::new(writer));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,7 +208,7 @@ async fn a_prompt_whose_snapshot_the_server_did_not_live_to_see_runs_at_the_next
         journal.close();
         drop(journal);
 
-        fs::remove_file(folder.path().join("workspace/endless")).unwrap();
+        release(&folder.path().join("workspace"));
         let studio = Studio::on(folder, LONG);
         assert_eq!(studio.world.desk.recover().await.unwrap(), 1);
         assert_eq!(studio.world.ended(&session, 1).await, [Stop::EndTurn]);

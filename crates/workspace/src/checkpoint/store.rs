@@ -75,9 +75,10 @@ impl Store {
     pub(super) async fn save(&self, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
         let git = &self.git;
         self.sweep()?;
-        let listing = self.list(halt).await?;
-        if !listing.is_empty() {
-            self.learn(&listing, halt).await?;
+        match self.catch_up(halt).await {
+            // A file may go between the listing and the reading of it. Once is chance.
+            Err(CheckpointError::Git { .. }) => self.catch_up(halt).await?,
+            result => result?,
         }
         let tree = match git.run(&["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
@@ -94,6 +95,12 @@ impl Store {
         git.run(&["update-ref", &format!("refs/tolka/{commit}"), &commit], b"", halt).await?;
         let files = entries(&git.index).map_err(CheckpointError::storage(&git.index))?;
         Ok(Saved { commit, files })
+    }
+
+    /// Makes the index say what the workspace holds.
+    async fn catch_up(&self, halt: &Halt) -> Result<(), CheckpointError> {
+        let listing = self.list(halt).await?;
+        if listing.is_empty() { Ok(()) } else { self.learn(&listing, halt).await }
     }
 
     /// Removes what killed gits left: this run's are waited for, and one of an earlier run works for nobody.
@@ -157,6 +164,10 @@ impl Store {
 /// Made under another name first: a store that is there is complete.
 async fn create(store: &Path, run: &str, workspace: &Path, halt: &Halt) -> Result<(), CheckpointError> {
     let new = store.with_added_extension(format!("new-{run}"));
+    // One that was stopped halfway may have left locks.
+    if new.exists() {
+        fs::remove_dir_all(&new).map_err(CheckpointError::storage(&new))?;
+    }
     let git = Git { dir: new.clone(), index: new.join("index"), workspace: workspace.to_owned() };
     git.run(&["init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"], b"", halt).await?;
     let write = |name: &str, content: &[u8]| {

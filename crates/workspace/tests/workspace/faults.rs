@@ -85,6 +85,19 @@ async fn a_save_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
     house.check();
 }
 
+/// Also the making of the store may be stopped, at any moment of it.
+#[tokio::test]
+async fn a_store_whose_making_was_stopped_is_made_again() {
+    for micros in (0..6_000).step_by(500) {
+        let house = House::new();
+        house.write("a", "a");
+        let _ = tokio::time::timeout(Duration::from_micros(micros), house.try_save()).await;
+        let _ = house.checkpoints.save(&house.workspace, Duration::from_micros(micros), "x").await;
+        assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+        house.check();
+    }
+}
+
 /// Processes of git that work in this house.
 fn running_gits(house: &House) -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().map(|entry| entry.unwrap().path());
