@@ -7,6 +7,10 @@
 //! Nothing here writes into the workspace, and nothing of the person's own git repository is read,
 //! obeyed or changed: neither its index nor its configuration, hooks and filters.
 
+pub mod artifact;
 pub mod checkpoint;
+pub mod folder;
 
+pub use artifact::{ArtifactError, artifact_from_file};
 pub use checkpoint::{CheckpointError, Checkpoints, Saved};
+pub use folder::{Folder, FolderError};
