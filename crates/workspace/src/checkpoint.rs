@@ -55,12 +55,13 @@ impl Checkpoints {
     /// Saves `workspace` as it is now. `words` are for people who read the commit. When `budget` is spent, or the
     /// future is dropped, git is killed and nothing is saved; files that git had taken in by then are not read again.
     pub async fn save(&self, workspace: &Path, budget: Duration, words: &str) -> Result<Saved, CheckpointError> {
-        let deadline = Instant::now() + budget;
+        let asked = Instant::now();
+        let deadline = asked + budget;
         let place = Place::find(workspace, &self.data)?;
         let (run, words, shared) = (self.run.clone(), words.to_owned(), self.shared(&place));
         // Dropped with this future.
         let (_wanted, dropped) = watch::channel(());
-        let halt = Halt { deadline, budget, dropped };
+        let halt = Halt { asked, deadline, budget, dropped };
         // A task of its own, so that a save which nobody waits for any more still sees the end of its git before
         // the next save begins.
         let saving = tokio::spawn(async move {

@@ -51,9 +51,10 @@ const SURROUNDINGS: &[(&str, &str)] = &[
     ("TZ", "UTC"),
 ];
 
-/// When to give up.
+/// Since when somebody waits, and when to give up.
 #[derive(Debug, Clone)]
 pub(super) struct Halt {
+    pub(super) asked: Instant,
     pub(super) deadline: Instant,
     pub(super) budget: Duration,
     /// Closes when nobody wants the result any more.

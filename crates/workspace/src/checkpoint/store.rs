@@ -10,6 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use tokio::time::Instant;
 use tolka_facts::{Hash, Time};
 
 use super::git::{Git, Halt};
@@ -59,6 +60,16 @@ impl Place {
 pub(super) struct Store {
     git: Git,
     own_data: Option<PathBuf>,
+    /// Good for everybody who had asked before it was begun, and so waited for it: many prompts at once cost little
+    /// more than one.
+    last: Option<Tree>,
+}
+
+#[derive(Debug)]
+struct Tree {
+    began: Instant,
+    name: String,
+    files: u64,
 }
 
 impl Store {
@@ -69,32 +80,42 @@ impl Store {
         }
         let index = store.join(format!("index.{run}"));
         adopt_index(&store, &index).map_err(CheckpointError::storage(&store))?;
-        Ok(Store { git: Git { dir: store, index, workspace }, own_data })
+        Ok(Store { git: Git { dir: store, index, workspace }, own_data, last: None })
     }
 
-    pub(super) async fn save(&self, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
-        let git = &self.git;
+    pub(super) async fn save(&mut self, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
+        let tree = match self.last.take() {
+            Some(tree) if tree.began >= halt.asked => tree,
+            _ => self.tree(halt).await?,
+        };
+        let tree = self.last.insert(tree);
+        // The time makes each commit one of its own, also if nothing has changed.
+        let message = format!("{}\n\nTaken-At: {}\n", one_line(words), Time::now().micros());
+        let commit = self.git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line();
+        self.git.run(&["update-ref", &format!("refs/tolka/{commit}"), &commit], b"", halt).await?;
+        Ok(Saved { commit, files: tree.files })
+    }
+
+    async fn tree(&self, halt: &Halt) -> Result<Tree, CheckpointError> {
+        let began = Instant::now();
         self.sweep()?;
         match self.catch_up(halt).await {
             // A file may go between the listing and the reading of it. Once is chance.
             Err(CheckpointError::Git { .. }) => self.catch_up(halt).await?,
             result => result?,
         }
-        let tree = match git.run(&["write-tree"], b"", halt).await {
+        let index = &self.git.index;
+        let name = match self.git.run(&["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
             Err(error @ CheckpointError::Git { .. }) => {
-                remove_if_there(&git.index)?;
+                remove_if_there(index)?;
                 return Err(error);
             }
             tree => tree?.line(),
         };
-        // The time makes each commit one of its own, also if nothing has changed.
-        let message = format!("{}\n\nTaken-At: {}\n", one_line(words), Time::now().micros());
-        let commit = git.run(&["commit-tree", &tree], message.as_bytes(), halt).await?.line();
-        git.run(&["update-ref", &format!("refs/tolka/{commit}"), &commit], b"", halt).await?;
-        let files = entries(&git.index).map_err(CheckpointError::storage(&git.index))?;
-        Ok(Saved { commit, files })
+        let files = entries(index).map_err(CheckpointError::storage(index))?;
+        Ok(Tree { began, name, files })
     }
 
     /// Makes the index say what the workspace holds.

@@ -1,8 +1,11 @@
 //! What a snapshot costs: `cargo test -p tolka-workspace --test workspace bench -- --ignored --nocapture`
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use crate::house::House;
+use tolka_workspace::Checkpoints;
+
+use crate::house::{BUDGET, House};
 
 #[tokio::test]
 #[ignore = "prints figures; it judges nothing"]
@@ -21,4 +24,21 @@ async fn bench() {
             println!("{files} files, {what}: {:?}", began.elapsed());
         }
     }
+    let house = House::new();
+    house.write("a", "a");
+    for many in [1_usize, 10, 100] {
+        let began = Instant::now();
+        at_once(&house, many).await;
+        println!("{many} saves at once, of 1 files,: {:?}", began.elapsed());
+    }
+}
+
+async fn at_once(house: &House, many: usize) {
+    let checkpoints = Arc::new(Checkpoints::new(&house.data));
+    let mut saves = tokio::task::JoinSet::new();
+    for _ in 0..many {
+        let (checkpoints, workspace) = (checkpoints.clone(), house.workspace.clone());
+        saves.spawn(async move { checkpoints.save(&workspace, BUDGET, "x").await.unwrap() });
+    }
+    saves.join_all().await;
 }

@@ -159,6 +159,29 @@ async fn saves_at_once_come_one_after_another() {
     house.check();
 }
 
+/// Those who wait together share the work, but nobody gets a snapshot from before he asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_save_among_many_still_sees_what_came_before_it() {
+    let house = House::new();
+    let others = async {
+        loop {
+            tokio::join!(house.save(), house.save(), house.save());
+        }
+    };
+    let edits = async {
+        for round in 0..20_u8 {
+            house.write("file", [b'a' + round]);
+            let commit = house.save().await.commit;
+            assert_eq!(house.snapshot(&commit)[b"file".as_slice()], Entry::File(vec![b'a' + round]));
+        }
+    };
+    tokio::select! {
+        () = edits => {}
+        () = others => {}
+    }
+    house.check();
+}
+
 #[tokio::test]
 async fn two_workspaces_have_two_stores() {
     let house = House::new();
