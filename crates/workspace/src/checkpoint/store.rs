@@ -7,6 +7,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -45,7 +46,9 @@ impl Place {
             return Err(CheckpointError::TooWide { path: workspace });
         }
         let root = data.join("checkpoints");
-        fs::create_dir_all(&root).map_err(CheckpointError::storage(&root))?;
+        // Copies of a person's files are for nobody else on the machine, whatever the files themselves allow.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&root);
+        made.map_err(CheckpointError::storage(&root))?;
         let data = data.canonicalize().map_err(CheckpointError::storage(data))?;
         if data == workspace {
             return Err(CheckpointError::OwnData { path: data });

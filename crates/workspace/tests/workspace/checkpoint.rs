@@ -49,6 +49,8 @@ async fn a_snapshot_holds_every_file_exactly() {
     assert_eq!(house.snapshot(&saved.commit), expected);
     assert_eq!(saved.files, expected.len() as u64);
     assert_eq!(saved.commit.len(), 40);
+    let mode = fs::metadata(house.data.join("checkpoints")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700, "nobody else may read it");
     house.check();
 }
 
