@@ -71,7 +71,7 @@ async fn where_no_git_is() {
     assert_eq!(error.to_string(), "git was not found; install it, or put it on the PATH of the server");
 }
 
-/// In a process of another user where that is possible: root may read everything.
+/// Root may read everything: for root there is nothing to see here.
 #[tokio::test]
 async fn what_cannot_be_read_fails_the_save() {
     if rustix::process::geteuid().is_root() {
