@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::Profile;
 use super::super::recent::Recent;
+use super::part;
 use super::print::Print;
 use super::rule;
 use super::session::Session;
@@ -102,16 +103,22 @@ impl Messages {
     }
 
     pub(super) fn part_updated(&mut self, properties: &Value, session: &mut Session, out: &mut Findings<'_>) {
-        let part = &properties["part"];
+        let shown = &properties["part"];
         let (Some(id), Some(kind), Some(message_id)) =
-            (part["id"].as_str(), part["type"].as_str(), part["messageID"].as_str())
+            (shown["id"].as_str(), shown["type"].as_str(), shown["messageID"].as_str())
         else {
             return;
         };
+        if part::PARTS.iter().all(|(name, _)| *name != kind) {
+            return;
+        }
         // The server forgets what old calls gave, also while nobody works.
-        let is_pruned = part["state"]["time"]["compacted"].is_number();
-        let role = self.message_of_part(message_id, is_pruned, session, out);
-        let identity = Print::of(&format!("{kind} {message_id} {}", part["callID"]));
+        let is_pruned = shown["state"]["time"]["compacted"].is_number();
+        let (role, rests) = self.owner(message_id, session, out);
+        if role == Role::Assistant && !is_pruned {
+            session.works(rests, out);
+        }
+        let identity = Print::of(&format!("{kind} {message_id} {}", shown["callID"]));
         let is_new = self.parts.get(id).is_none();
         if is_new {
             let (told, updated) = (Print::default(), Print::default());
@@ -119,15 +126,13 @@ impl Messages {
         }
         let Some(known) = self.parts.get_mut(id) else { return };
         if known.identity != identity {
-            known.identity = identity;
             return out.add(&rule::SAME, format!("`{id}` has become another part"));
         }
         match kind {
-            "text" | "reasoning" => {
-                let is_joined_late = is_new && !session.is_whole;
-                known.text_updated(properties, self.profile, role, is_joined_late, out);
-            }
-            "tool" => known.tool_updated(part, out),
+            // What was told of it before nobody knows.
+            "text" | "reasoning" if is_new && !session.is_whole => known.text_begun(shown),
+            "text" | "reasoning" => known.text_updated(properties, self.profile, role, out),
+            "tool" => known.tool_updated(shown, out),
             "step-start" | "step-finish" if is_new => {
                 if let Some(message) = self.known.get_mut(message_id) {
                     message.step(kind, session, out);
@@ -150,22 +155,22 @@ impl Messages {
             None if may_be_forgotten => {}
             None => return out.add(&rule::PART_FIRST, format!("`{id}` was not told before")),
         }
-        self.message_of_part(message, false, session, out);
+        let (role, rests) = self.owner(message, session, out);
+        if role == Role::Assistant {
+            session.works(rests, out);
+        }
     }
 
-    /// The message is one that was told, and its response is not over.
-    fn message_of_part(&mut self, id: &str, is_pruned: bool, session: &mut Session, out: &mut Findings<'_>) -> Role {
-        if self.known.get(id).is_none() {
-            if session.is_whole && !self.known.is_full() {
-                out.add(&rule::MESSAGE_FIRST, format!("`{id}` was not told before"));
-            }
-            self.known.insert(id, Message { rests: session.rests, ..Message::default() });
+    /// The message of a part: its role, and how often its session had rested when it was told.
+    fn owner(&mut self, id: &str, session: &Session, out: &mut Findings<'_>) -> (Role, u64) {
+        if let Some(message) = self.known.get(id) {
+            return (message.role, message.rests);
         }
-        let Some(message) = self.known.get(id) else { return Role::Unknown };
-        if message.role == Role::Assistant && !is_pruned {
-            session.works(message.rests, out);
+        if session.is_whole && !self.known.is_full() {
+            out.add(&rule::MESSAGE_FIRST, format!("`{id}` was not told before"));
         }
-        message.role
+        self.known.insert(id, Message { rests: session.rests, ..Message::default() });
+        (Role::Unknown, session.rests)
     }
 }
 
@@ -201,24 +206,17 @@ impl Part {
         self.tool = Some(now);
     }
 
-    fn text_updated(
-        &mut self,
-        properties: &Value,
-        profile: Profile,
-        role: Role,
-        is_joined_late: bool,
-        out: &mut Findings<'_>,
-    ) {
+    fn text_begun(&mut self, part: &Value) {
+        let print = Print::of(part["text"].as_str().unwrap_or_default());
+        (self.told, self.updated, self.has_pieces) = (print, print, false);
+    }
+
+    fn text_updated(&mut self, properties: &Value, profile: Profile, role: Role, out: &mut Findings<'_>) {
         let part = &properties["part"];
         let Some(text) = part["text"].as_str() else { return };
         let delta = properties["delta"].as_str();
-        let before = std::mem::replace(
-            self,
-            Part { told: Print::of(text), updated: Print::of(text), has_pieces: false, ..*self },
-        );
-        if is_joined_late {
-            return;
-        }
+        let before = Part { ..*self };
+        self.text_begun(part);
         let rest = before.told.rest(text);
         let is_trimmed = part["time"]["end"].is_number() && before.told.is_trimmed(text);
         match rest {
