@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::super::Profile;
-use super::super::recent::Recent;
 use super::rule;
 use crate::check::Findings;
+use crate::recent::Recent;
 
 const REMEMBERED: usize = 4096;
 
