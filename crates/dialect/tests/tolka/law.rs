@@ -70,7 +70,8 @@ proptest! {
     #[test]
     fn told_again_it_is_the_same(run in runs::run()) {
         let stream = written(&lawful(run));
-        let (mut retelling, mut frames) = (Retelling::new(Dialect::Tolka, Dialect::Tolka, Time::default()), Frames::default());
+        let mut retelling = Retelling::new(Dialect::Tolka, Dialect::Tolka, Time::default());
+        let mut frames = Frames::default();
         retelling.feed(&stream, &mut frames).unwrap();
         retelling.finish(&mut frames).unwrap();
         let mut again = Vec::new();
