@@ -13,6 +13,12 @@ pub(crate) fn schema() -> &'static Value {
     SCHEMA.get_or_init(|| serde_json::from_slice(&std::fs::read(data("schema/acp-v1.schema.json")).unwrap()).unwrap())
 }
 
+/// Whether a value is what a definition of the schema says.
+pub(crate) fn fits(definition: &str, value: &Value) -> bool {
+    let whole = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": schema()["$defs"] });
+    jsonschema::draft202012::is_valid(&whole, value)
+}
+
 const USED: [&str; 7] = [
     "SessionNotification",
     "RequestPermissionRequest",
