@@ -8,19 +8,26 @@
 //! Agents differ from the schema and from each other, so reading is lenient: a field of the wrong type
 //! is as if it were absent, and only a message whose heart is missing is foreign.
 
+mod ask;
 mod block;
+mod carriage;
 mod decode;
 mod encode;
 mod interpreter;
 mod law;
+mod mark;
+mod method;
+mod passed;
 mod plain;
 mod plan;
 mod rpc;
 mod tool;
 mod wire;
+mod write;
 
+pub(crate) use carriage::CARRIAGE;
 pub use decode::Decoder;
 pub use encode::Encoder;
 pub use interpreter::Interpreter;
-pub(crate) use law::{CARRIAGE, law};
+pub(crate) use law::law;
 pub use rpc::{Id, Message, MessageError};
