@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tolka_facts::event::{
     ArtifactKind, ArtifactSaved, BranchChanged, Command, CommandsSet, CompactionEnded, CompactionStarted, Cost, Failed,
     FailureKind, FileChanged, FileOperation, Finish, InstanceDisposed, MessageHidden, ModeSet, Model, Noticed,
-    OptionKind, PermissionAnswered, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus, Priority,
+    OptionKind, OutputAppended, PermissionAnswered, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus, Priority,
     PromptQueued, Question, QuestionAnswered, QuestionAsked, QuestionOption, SessionChanged, SessionCreated, Severity,
     StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted, UpdateFound,
     Usage, UsageSet, VersionChanged,
@@ -18,7 +18,7 @@ const BEGAN: u64 = 4_102_444_800_000;
 
 /// The facts of a session, and those of the server beside it.
 pub(crate) fn story() -> (Vec<Fact>, Vec<Fact>) {
-    let mut story = Story { session: SessionId::from("ses_showcase"), facts: Vec::new(), turns: 0 };
+    let mut story = Story { session: SessionId::from("ses_showcase"), began: BEGAN, facts: Vec::new(), turns: 0 };
     story.tell(SessionCreated {
         workspace: "/home/ada/project".into(),
         agent: "tolka".into(),
@@ -35,8 +35,9 @@ pub(crate) fn story() -> (Vec<Fact>, Vec<Fact>) {
         story.failed_turn(failure);
     }
     story.tell(MessageHidden { message: MessageId::from("msg_2") });
-    let server = SessionId::server();
-    let mut beside = Story { session: server, facts: Vec::new(), turns: 0 };
+    // Two sessions that tell at the same moment would have events of the same name on a feed.
+    let began = BEGAN + 3_600_000;
+    let mut beside = Story { session: SessionId::server(), began, facts: Vec::new(), turns: 0 };
     beside.tell(VersionChanged { version: "0.2.0".into() });
     beside.tell(UpdateFound { version: "0.3.0".into() });
     beside.tell(BranchChanged { directory: "/home/ada/project".into(), branch: Some("main".into()) });
@@ -46,6 +47,7 @@ pub(crate) fn story() -> (Vec<Fact>, Vec<Fact>) {
 
 struct Story {
     session: SessionId,
+    began: u64,
     facts: Vec<Fact>,
     turns: u64,
 }
@@ -53,8 +55,8 @@ struct Story {
 impl Story {
     fn tell(&mut self, event: impl Into<Event>) {
         let seq = self.facts.len() as u64 + 1;
-        let fact = Draft::agent(event).stamp(self.session.clone(), seq, Time::from_millis(BEGAN + seq * 1000));
-        self.facts.push(fact);
+        let time = Time::from_millis(self.began + seq * 1000);
+        self.facts.push(Draft::agent(event).stamp(self.session.clone(), seq, time));
     }
 
     fn start(&mut self, content: Vec<Block>) -> TurnId {
@@ -174,6 +176,9 @@ impl Story {
             locations: path.map(|path| vec![Location { path, line: None }]),
             ..ToolChanged::of(id.clone())
         });
+        if call.kind == ToolKind::Execute {
+            self.tell(OutputAppended { call: id.clone(), text: "src\n".into() });
+        }
         let failed = call.error.is_some();
         self.tell(ToolChanged {
             status: Some(if failed { ToolStatus::Failed } else { ToolStatus::Completed }),
