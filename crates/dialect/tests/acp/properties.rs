@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use tolka_dialect::acp::Encoder;
-use tolka_dialect::{Decoder as _, Dialect, Encoder as _, Frames};
+use tolka_dialect::{Dialect, Encoder as _, Frames};
 use tolka_facts::event::{PermissionAsked, Stop};
 use tolka_facts::{Cause, Event, Fact, Tip, Tool, ToolStatus};
 
@@ -158,7 +158,7 @@ fn gist(run: &Run) -> Vec<String> {
             }
             Event::TextAppended(e) if in_turn && !e.text.is_empty() => out.push(format!("say {} {}", e.part, e.text)),
             Event::ThoughtAppended(e) if in_turn && !e.text.is_empty() => {
-                out.push(format!("think {} {}", e.part, e.text))
+                out.push(format!("think {} {}", e.part, e.text));
             }
             Event::ToolChanged(e) => {
                 let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { continue };
@@ -169,7 +169,7 @@ fn gist(run: &Run) -> Vec<String> {
             Event::CommandsSet(e) => out.push(format!("{e:?}")),
             Event::UsageSet(e) => out.push(format!("{e:?}")),
             Event::Noticed(e) if !e.title.is_empty() => {
-                out.push(format!("{:?} {} {:?}", e.severity, e.title, e.description))
+                out.push(format!("{:?} {} {:?}", e.severity, e.title, e.description));
             }
             Event::Noticed(e) => out.push(format!("{:?} Notice {:?}", e.severity, e.description)),
             Event::Failed(e) if !in_turn => out.push(format!("Error {} None", e.message)),
@@ -189,9 +189,7 @@ fn gist(run: &Run) -> Vec<String> {
             }
             // A second beginning of the same is none.
             Event::CompactionStarted(e) => {
-                if compacting.insert(e.id.clone()) {
-                    out.push(format!("compact {}", e.id));
-                }
+                out.extend(compacting.insert(e.id.clone()).then(|| format!("compact {}", e.id)));
             }
             Event::CompactionEnded(e) => {
                 compacting.remove(&e.id);
