@@ -168,7 +168,7 @@ fn words_of_others_are_not_taken_for_the_agents() {
     let text = || TextAppended { part: PartId::from("prt_1"), text: "Hi".into() };
     let ours = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "Hi" }, "messageId": "prt_1" });
     let onyx = json!({ "type": "agent_message_chunk", "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "Hi" } });
-    assert_eq!(updates(&inside(vec![acp(text(), &onyx)])), [ours.clone()]);
+    assert_eq!(updates(&inside(vec![acp(text(), &onyx)])), std::slice::from_ref(&ours));
     assert_eq!(updates(&inside(vec![acp(text(), &json!({ "type": "text", "delta": "Hi" }))])), [ours]);
     // A recording that is played again has other names for its calls.
     let raw = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "t" });
