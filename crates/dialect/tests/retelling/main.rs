@@ -16,8 +16,8 @@ mod support;
 
 use proptest::prelude::*;
 use tolka_dialect::{Dialect, Frames, Retelling};
-use tolka_facts::event::{Finish, StepEnded, ToolChanged};
-use tolka_facts::{Draft, Event, Fact, Time, Tip, ToolStatus};
+use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, ToolChanged};
+use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
 
 use gist::{Gist, Reach};
 use support::{Run, cases};
@@ -52,27 +52,40 @@ fn run() -> impl Strategy<Value = Run> {
     runs::run().prop_map(|run| {
         let (mut tip, mut facts) = (Tip::default(), Vec::<Fact>::new());
         for fact in run.facts {
-            let ends = matches!(fact.event, Event::TurnEnded(_));
-            let open = tip.turn.iter().filter(|_| ends).flat_map(|turn| turn.open_tools());
-            let (session, time) = (fact.session.clone(), fact.time);
-            let ended = open.map(|tool| {
-                let status = Some(ToolStatus::Failed);
-                Draft::tolka(ToolChanged { status, error: Some("over".into()), ..ToolChanged::of(tool.call.clone()) })
-            });
-            let step = tip.turn.iter().filter(|_| ends).filter_map(|turn| turn.step.as_ref());
-            let stepped = step.map(|step| {
-                let (message, finish) = (step.message.clone(), Finish::Stop);
-                Draft::tolka(StepEnded { message, finish, usage: None, cost: None })
-            });
-            let drafts: Vec<Draft> = ended.chain(stepped).collect();
+            let (session, time) = (fact.session, fact.time);
+            let before = match &fact.event {
+                Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
+                _ => Vec::new(),
+            };
             let last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
-            for draft in drafts.into_iter().chain([last]) {
-                facts.push(draft.stamp(session.clone(), facts.len() as u64 + 1, time));
-                facts.iter().last().into_iter().for_each(|fact| tip.apply(fact));
+            for draft in before.into_iter().chain([last]) {
+                let fact = draft.stamp(session.clone(), facts.len() as u64 + 1, time);
+                tip.apply(&fact);
+                facts.push(fact);
             }
         }
         Run { facts, blobs: run.blobs }
     })
+}
+
+/// What ends all that a turn has left open.
+fn left_open(turn: &OpenTurn) -> Vec<Draft> {
+    let by = || "local".to_owned();
+    let asks = turn.asks.iter().map(|ask| match ask {
+        Ask::Permission(ask) => {
+            Draft::tolka(PermissionAnswered { request: ask.request.clone(), option: None, by: by(), reason: None })
+        }
+        Ask::Question(ask) => Draft::tolka(QuestionAnswered { request: ask.request.clone(), answers: None, by: by() }),
+    });
+    let calls = turn.open_tools().map(|tool| {
+        let (status, error) = (Some(ToolStatus::Failed), Some("over".into()));
+        Draft::tolka(ToolChanged { status, error, ..ToolChanged::of(tool.call.clone()) })
+    });
+    let steps = turn.step.iter().map(|step| {
+        let (message, finish) = (step.message.clone(), Finish::Stop);
+        Draft::tolka(StepEnded { message, finish, usage: None, cost: None })
+    });
+    asks.chain(calls).chain(steps).collect()
 }
 
 proptest! {
