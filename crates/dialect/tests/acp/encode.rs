@@ -1,9 +1,10 @@
 //! Facts to messages, case by case.
 
 use serde_json::{Value, json};
+use tolka_dialect::{Dialect, Frames};
 use tolka_facts::event::*;
 use tolka_facts::{
-    Block, CallId, Cause, Draft, Event, Fact, Json, MessageId, PartId, RequestId, SessionId, Time, ToolKind,
+    Block, CallId, Cause, Draft, Event, Fact, Json, MessageId, PartId, RequestId, SessionId, Time, Tip, ToolKind,
     ToolStatus, TurnId,
 };
 
@@ -402,4 +403,15 @@ fn facts_name_their_session() {
         Draft::agent(ModeSet { mode: "plan".into() }).stamp(SessionId::from("ses_x"), 1, Time::from_millis(1));
     let run = Run { facts: vec![fact], ..Run::default() };
     assert_eq!(values(&told(&run))[0]["params"]["sessionId"], "ses_x");
+}
+
+#[test]
+fn nothing_is_kept_of_what_is_passed_on_between_turns() {
+    let delta = json!({ "terminal_output_delta": { "data": "x" } });
+    let raw = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "t", "_meta": delta });
+    let run = Run::stamped([acp(ToolChanged { title: Some("t".into()), ..call() }, &raw)]);
+    let (mut encoder, mut tip) = (Dialect::Acp.encoder(), Tip::default());
+    tip.apply(&run.facts[0]);
+    encoder.encode(&run.facts[0], &tip, &run.blobs, &mut Frames::default());
+    assert_eq!(encoder.state(), Dialect::Acp.encoder().state());
 }
