@@ -13,5 +13,5 @@ mod turn;
 
 pub use actor::{Accepted, PromptRequest};
 pub use answer::Answer;
-pub use desk::{Desk, NewSession};
+pub use desk::{Desk, NewSession, UNNAMED};
 pub use error::SessionError;
