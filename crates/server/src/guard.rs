@@ -238,7 +238,7 @@ fn with_cors(mut response: Response, origin: Option<HeaderValue>) -> Response {
             (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
             (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, last-event-id, x-opencode-directory"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "tolka-session, tolka-turn, x-next-cursor"),
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "content-location, tolka-session, tolka-turn, x-next-cursor"),
             (header::VARY, "origin"),
         ];
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
