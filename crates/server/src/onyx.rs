@@ -7,6 +7,7 @@
 
 mod approvals;
 mod message;
+mod packets;
 mod sessions;
 mod shapes;
 mod telling;
