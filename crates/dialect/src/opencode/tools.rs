@@ -163,7 +163,7 @@ fn empty_object() -> &'static RawValue {
 
 /// OpenCode's names are ours. What other agents call the same tool gets OpenCode's name, so that its clients know how
 /// to draw it; a name that is nobody's passes through, and a call without one is named by its kind.
-fn tool_name(tool: &Tool) -> &str {
+pub(crate) fn tool_name(tool: &Tool) -> &str {
     match (tool.name.as_deref(), tool.kind) {
         (Some("exec_command" | "shell" | "local_shell" | "run_shell_command"), _) => "bash",
         (Some("read_file"), _) => "read",
@@ -189,7 +189,7 @@ fn output_value(tool: &Tool, blobs: &dyn Blobs) -> Option<Value> {
 }
 
 /// What the call gave, as text: the output's own text, else what it showed, else what it printed live.
-fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
+pub(crate) fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     match output_value(tool, blobs) {
         Some(Value::String(text)) => text,
         Some(Value::Object(fields)) if fields.get("output").is_some_and(Value::is_string) => {
@@ -203,7 +203,7 @@ fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     }
 }
 
-fn error_text(tool: &Tool, blobs: &dyn Blobs) -> String {
+pub(crate) fn error_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     if let Some(error) = &tool.error {
         return error.text(blobs).into_owned();
     }
