@@ -7,6 +7,14 @@ use tolka_facts::{Blobs, Block, Rope, Tool, ToolContent, ToolKind, ToolStatus, d
 
 use super::wire::Span;
 
+/// Fields of the tools that read and write files: Claude's names, and OpenCode's.
+pub(crate) const RENAMED: [(&str, &str); 4] = [
+    ("file_path", "filePath"),
+    ("old_string", "oldString"),
+    ("new_string", "newString"),
+    ("replace_all", "replaceAll"),
+];
+
 #[derive(Serialize)]
 pub(super) struct ToolPart<'a> {
     id: &'a str,
@@ -120,12 +128,6 @@ fn write(tool: &Tool, session: &str, state: State<'_>, out: &mut Vec<u8>) {
 /// The input as OpenCode's clients read it: Claude's names of the same fields become OpenCode's, the rest passes
 /// through. What is no object cannot be told on this wire.
 fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
-    const RENAMED: [(&str, &str); 4] = [
-        ("file_path", "filePath"),
-        ("old_string", "oldString"),
-        ("new_string", "newString"),
-        ("replace_all", "replaceAll"),
-    ];
     let whole = tool.input.as_ref()?.whole(blobs);
     let is_renamed = RENAMED.iter().any(|(theirs, _)| whole.get().contains(theirs));
     if !is_renamed || !matches!(tool_name(tool), "read" | "edit" | "write") {
