@@ -13,6 +13,7 @@ use crate::SessionError;
 use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
 use crate::answer::Answer;
 use crate::ledger::Ledger;
+use crate::saving::DeskOptions;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
 const COMMANDS: usize = 64;
@@ -28,6 +29,7 @@ struct Inner {
     journal: Arc<dyn Journal>,
     agents: Agents,
     ids: Arc<Ids>,
+    options: DeskOptions,
     /// A std mutex: it is held for a look-up, never over an await.
     live: Mutex<Live>,
 }
@@ -60,7 +62,11 @@ pub struct NewSession {
 
 impl Desk {
     pub fn new(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>) -> Self {
-        Desk(Arc::new(Inner { journal, agents, ids, live: Mutex::default() }))
+        Desk::with(journal, agents, ids, DeskOptions::default())
+    }
+
+    pub fn with(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
+        Desk(Arc::new(Inner { journal, agents, ids, options, live: Mutex::default() }))
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -226,6 +232,8 @@ impl Desk {
             known_agents: self.agent_names(),
             mind: None,
             turn: None,
+            options: self.0.options.clone(),
+            saving: None,
             backlog: Vec::new(),
             settling: Vec::new(),
             not_before: Instant::now(),
