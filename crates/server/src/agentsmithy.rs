@@ -7,7 +7,9 @@
 mod answer;
 mod chat;
 mod dialogs;
+mod history;
 mod message;
+mod results;
 mod surroundings;
 mod telling;
 
@@ -34,6 +36,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/dialogs", get(dialogs::list).post(dialogs::create))
         .route("/api/dialogs/current", get(dialogs::current).patch(dialogs::choose))
         .route("/api/dialogs/{id}", get(dialogs::get).patch(dialogs::rename).delete(dialogs::delete))
+        .route("/api/dialogs/{id}/history", get(history::page))
+        .route("/api/dialogs/{id}/tool-results", get(results::list))
+        .route("/api/dialogs/{id}/tool-results/{call}", get(results::one))
         .route("/api/dialogs/{id}/checkpoints", later())
         .route("/api/dialogs/{id}/session", later())
         .route("/api/dialogs/{id}/restore", later())

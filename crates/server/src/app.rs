@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tolka_facts::event::{ParentKind, VersionChanged};
 use tolka_facts::{Event, Head, SessionId, Time};
-use tolka_journal::{Journal, Scope, SessionQuery, SessionRow};
+use tolka_journal::{Entry, Journal, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
@@ -23,6 +23,7 @@ use crate::{agentsmithy, guard, listen, onyx, opencode, page, v1};
 
 /// Clients come back within this time after a restart.
 const RECONNECT_MICROS: u64 = 15_000_000;
+const PAGE: usize = 512;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, Clone)]
@@ -103,6 +104,22 @@ impl App {
         let is_subagent = |head: &Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
         rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
         Ok(rows)
+    }
+
+    /// Walks a session's facts after a place, page by page, to the end that it has by then.
+    pub(crate) async fn each_fact(
+        &self,
+        session: &SessionId,
+        after: u64,
+        mut each: impl FnMut(&Entry),
+    ) -> Result<(), Fault> {
+        let (scope, mut at) = (Scope::Session(session.clone()), after);
+        loop {
+            let page = self.journal().read(&scope, at, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            at = last.place;
+            page.iter().for_each(&mut each);
+        }
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.

@@ -11,7 +11,7 @@ use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
 use tolka_journal::{Mark, SessionQuery};
 use tolka_session::{Answer, SessionError};
 
-use super::{Answered, each_fact, fact_at, find, shapes};
+use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::guard::Caller;
@@ -89,7 +89,7 @@ async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked,
     let Some(turn) = &tip.turn else { return Ok(Vec::new()) };
     let blobs = JournalBlobs::new(app.journal().clone());
     let mut items = Vec::new();
-    each_fact(app, session, turn.first_seq, |entry| {
+    app.each_fact(session, turn.first_seq, |entry| {
         if let Event::PermissionAsked(ask) = &entry.fact.event
             && is_open(&tip, &ask.request)
         {

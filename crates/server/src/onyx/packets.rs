@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::json;
-use tolka_dialect::Dialect;
-use tolka_dialect::onyx::{CommonError, Profile, cancelled_packet, error_packet, timestamp};
+use tolka_dialect::onyx::{self, CommonError, Profile};
+use tolka_dialect::{Dialect, onyx_steps};
 use tolka_facts::{Fact, Json, Time};
 
 use crate::fault::Fault;
@@ -44,32 +43,16 @@ impl Packets {
     /// The turn was dropped before it started. Its client waits for an end all the same.
     pub(super) fn never_started(self) -> fn(&Fact) -> Vec<Vec<u8>> {
         match self {
-            Packets::Onyx(_) => |fact| vec![cancelled_packet(fact.time)],
-            Packets::Steps => |fact| vec![cancelled_step(fact.time)],
+            Packets::Onyx(_) => |fact| vec![onyx::cancelled_packet(fact.time)],
+            Packets::Steps => |fact| vec![onyx_steps::cancelled_packet(fact.time)],
         }
     }
 
     /// One of the errors that arise before there is a turn to tell of them.
     pub(super) fn error(self, error: CommonError, details: Option<&Json>) -> Vec<u8> {
         match self {
-            Packets::Onyx(_) => error_packet(error, Time::now(), details),
-            Packets::Steps => error_step(error, Time::now()),
+            Packets::Onyx(_) => onyx::error_packet(error, Time::now(), details),
+            Packets::Steps => onyx_steps::error_packet(error, Time::now()),
         }
     }
-}
-
-fn error_step(error: CommonError, time: Time) -> Vec<u8> {
-    json!({ "type": "error", "message": error.message(), "code": -1, "timestamp": timestamp(time) })
-        .to_string()
-        .into_bytes()
-}
-
-fn cancelled_step(time: Time) -> Vec<u8> {
-    let done = json!({
-        "type": "done",
-        "summary": "The message was dropped before its turn came",
-        "stop_reason": "cancelled",
-        "timestamp": timestamp(time),
-    });
-    done.to_string().into_bytes()
 }

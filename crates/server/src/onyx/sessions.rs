@@ -13,7 +13,7 @@ use tolka_facts::{Block, Event, SessionId, Time, Tip};
 use tolka_journal::Scope;
 use tolka_session::NewSession;
 
-use super::{Answered, PAGE, each_fact, find, shapes};
+use super::{Answered, PAGE, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{json_body, text_field};
@@ -132,7 +132,7 @@ pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> 
     let row = find(&app, &id).await?;
     let blobs = JournalBlobs::new(app.journal().clone());
     let (mut rows, mut tip) = (Rows::new(Profile::Current), Tip::default());
-    each_fact(&app, &row.head.id, 0, |entry| {
+    app.each_fact(&row.head.id, 0, |entry| {
         tip.apply(&entry.fact);
         rows.apply(&entry.fact, &tip, &blobs);
     })
@@ -143,7 +143,7 @@ pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> 
 pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let session = find(&app, &id).await?.head.id;
     let mut saved: Vec<(ArtifactSaved, Time, Time)> = Vec::new();
-    each_fact(&app, &session, 0, |entry| {
+    app.each_fact(&session, 0, |entry| {
         let Event::ArtifactSaved(artifact) = &entry.fact.event else { return };
         let time = entry.fact.time;
         match saved.iter_mut().find(|(known, ..)| known.id == artifact.id) {
