@@ -22,7 +22,7 @@ pub(crate) async fn dialog(house: &House) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documents_skeleton_reads_every_event() {
-    for name in ["opencode-rich", "claude-rich", "codex"] {
+    for name in ["opencode-rich", "codex"] {
         let house = House::playing(name, Pace::AtOnce).await;
         let stream = chat(&house, &message("Do it")).await;
         assert_eq!(stream.status, 200);

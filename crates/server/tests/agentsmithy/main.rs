@@ -6,6 +6,7 @@ mod agent;
 mod chat;
 mod dialogs;
 mod guard;
+mod history;
 #[path = "../onyx/house.rs"]
 #[allow(dead_code, reason = "it serves the tests of another family as well")]
 mod house;

@@ -27,6 +27,12 @@ pub(crate) fn recording(name: &str) -> String {
     std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap()
 }
 
+fn workspace(folder: &Path) -> PathBuf {
+    let workspace = folder.canonicalize().unwrap().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    workspace
+}
+
 fn replay(script: &str, pace: Pace) -> Arc<dyn Agent> {
     Arc::new(Replay::new("replay", Recording::parse(script).unwrap(), pace))
 }
@@ -65,7 +71,7 @@ impl House {
         let config = Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
-            workspace: PathBuf::from("/tmp"),
+            workspace: workspace(folder.path()),
             data: folder.path().join("data"),
             token: None,
             allow_hosts: Vec::new(),
@@ -87,6 +93,11 @@ impl House {
         self.running.take().unwrap().await.unwrap();
         self.journal.close();
         House::at(self.folder, self.agent, 100).await
+    }
+
+    /// Where its agents work.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        workspace(self.folder.path())
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {
