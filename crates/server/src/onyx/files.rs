@@ -21,7 +21,7 @@ pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(Str
     let workspace = find(&app, &id).await?.head.workspace;
     let wanted = path.clone();
     let opened = spawn_blocking(move || Folder::open(FilePath::new(&workspace))?.read(&wanted)).await;
-    let (file, size) = opened.map_err(|_| Fault::Internal)?.map_err(fault)?;
+    let (file, size) = opened.map_err(|_| Fault::Internal)?.map_err(|error| fault(&error))?;
     let mut response = Response::new(content(file.take(size)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(size));
@@ -61,7 +61,7 @@ fn attachment(path: &str) -> HeaderValue {
     HeaderValue::from_str(&value).unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
-fn fault(error: FolderError) -> Fault {
+fn fault(error: &FolderError) -> Fault {
     let message = error.to_string();
     match error {
         FolderError::NotFound { .. } => Fault::NotFound(message),
