@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Blobs, Block, CallId, Event, Fact, Json, OpenTurn, Queued, Tip, Tool, ToolStatus};
 
+use super::ask;
 use super::file::FileEdit;
 use super::packet::{Addressed, Packet};
+use super::piece;
 use super::tools::{self, Call};
 use crate::Frames;
 use crate::edit::Edits;
@@ -107,12 +109,12 @@ impl Encoder {
                 }
             }
             Event::PermissionAsked(e) => {
-                let args = Json::of(&tools::PermissionArgs::from(e));
-                self.asked(e.request.as_str(), tools::PERMISSION, &args, out);
+                let args = Json::of(&ask::PermissionArgs::from(e));
+                self.asked(e.request.as_str(), ask::PERMISSION, &args, out);
             }
             Event::QuestionAsked(e) => {
-                let args = Json::of(&tools::QuestionArgs::from(e));
-                self.asked(e.request.as_str(), tools::QUESTION, &args, out);
+                let args = Json::of(&ask::QuestionArgs::from(e));
+                self.asked(e.request.as_str(), ask::QUESTION, &args, out);
             }
             Event::CompactionStarted(e) => self.start_summary(&e.id, out),
             Event::CompactionEnded(e) => self.end_summary(&e.id, out),
@@ -195,22 +197,18 @@ impl Encoder {
 
     fn tool_changed(&mut self, tool: &Tool, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Out<'_>) {
         // A call that waits for its input has nothing to invoke yet.
-        if tool.status != ToolStatus::Pending || has_input(tool) {
+        let is_told = self.state.calls.contains_key(&tool.call);
+        if !is_told && (tool.status != ToolStatus::Pending || Call::of(tool, blobs).is_ready()) {
             self.invoked(tool, blobs, out);
         }
-        let edits = self.state.edits.of(fact, tip, blobs);
         let workspace = &tip.head.workspace;
-        let mut has_edited = !edits.is_empty();
+        let edits = piece::whole(tool, self.state.edits.of(fact, tip, blobs), blobs);
         for edit in &edits {
-            let mut told = FileEdit::new(edit, workspace);
-            if tools::shows_a_piece(tool, edit, &edits, blobs) {
-                told.diff = None;
-            }
-            self.edited(&told, out);
+            self.edited(&FileEdit::new(edit, workspace), out);
         }
         if !tool.is_open() {
             let told = self.state.calls.remove(&tool.call).unwrap_or_default();
-            has_edited |= told.has_edited;
+            let has_edited = told.has_edited || !edits.is_empty();
             // The document tells of every file that a tool changes, also where the agent shows nothing of it.
             let path = tools::edited_file(tool, blobs).filter(|_| tool.status == ToolStatus::Completed && !has_edited);
             if let Some(path) = path {
@@ -224,7 +222,6 @@ impl Encoder {
         out(&Packet::FileEdit { file: &edit.file, diff: edit.diff.as_deref() });
     }
 
-    /// The document's client shows a type that it does not know as chat, so a request to the person is a call.
     fn asked(&mut self, id: &str, name: &str, args: &Json, out: &mut Out<'_>) {
         self.close(out);
         out(&Packet::ToolCall { id, name, args });
@@ -274,12 +271,6 @@ impl crate::Encoder for Encoder {
         // Call ids are strings, so the map has string keys.
         serde_json::to_vec(&self.state).unwrap_or_default()
     }
-}
-
-/// A value that was moved out of the fact is long, so there is something in it.
-fn has_input(tool: &Tool) -> bool {
-    let is_full = |input: &Json| input.read::<serde_json::Map<_, serde_json::Value>>().is_some_and(|o| !o.is_empty());
-    tool.input.as_ref().is_some_and(is_full)
 }
 
 fn prompt_text(queued: Option<&Queued>, blobs: &dyn Blobs) -> String {
