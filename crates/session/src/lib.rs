@@ -14,6 +14,6 @@ mod turn;
 
 pub use actor::{Accepted, PromptRequest};
 pub use answer::Answer;
-pub use desk::{Desk, NewSession};
+pub use desk::{Desk, NewSession, UNNAMED};
 pub use error::SessionError;
 pub use saving::DeskOptions;
