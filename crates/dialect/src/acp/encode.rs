@@ -295,7 +295,8 @@ impl Encoder {
             | Event::VersionChanged(_)
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
-            | Event::PtyChanged(_) => {}
+            | Event::PtyChanged(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 }

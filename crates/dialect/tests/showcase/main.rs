@@ -106,9 +106,9 @@ fn heard(dialect: Dialect, frames: &[String]) -> Vec<Event> {
 
 /// Frames that say where a segment begins or ends tell no fact of their own.
 fn is_edge(name: &str) -> bool {
-    ["chat", "reasoning", "output"].iter().any(|segment| {
-        name.strip_prefix(segment).is_some_and(|edge| matches!(edge, "_start" | "_end"))
-    })
+    ["chat", "reasoning", "output"]
+        .iter()
+        .any(|segment| name.strip_prefix(segment).is_some_and(|edge| matches!(edge, "_start" | "_end")))
 }
 
 #[test]

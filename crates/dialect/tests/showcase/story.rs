@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use tolka_facts::event::{
     ArtifactKind, ArtifactSaved, BranchChanged, Command, CommandsSet, CompactionEnded, CompactionStarted, Cost, Failed,
     FailureKind, FileChanged, FileOperation, Finish, InstanceDisposed, MessageHidden, ModeSet, Model, Noticed,
-    OptionKind, OutputAppended, PermissionAnswered, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus, Priority,
-    PromptQueued, Question, QuestionAnswered, QuestionAsked, QuestionOption, SessionChanged, SessionCreated, Severity,
-    StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted, UpdateFound,
-    Usage, UsageSet, VersionChanged,
+    OptionKind, OutputAppended, PermissionAnswered, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus,
+    Priority, PromptQueued, Question, QuestionAnswered, QuestionAsked, QuestionOption, SessionChanged, SessionCreated,
+    Severity, StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted,
+    UpdateFound, Usage, UsageSet, VersionChanged,
 };
 use tolka_facts::{
     ArtifactId, Block, Body, CallId, Draft, Event, Fact, Json, Location, MessageId, PartId, RequestId, SessionId, Time,
