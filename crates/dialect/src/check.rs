@@ -57,6 +57,11 @@ pub(crate) trait Law: Send + fmt::Debug {
 
     /// The stream is over; what is still open is judged.
     fn end(&mut self, out: &mut Findings<'_>);
+
+    /// All that it can find, for documentation; the rules of its manners need not be among them.
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
+    }
 }
 
 /// One event of a stream.
@@ -107,13 +112,25 @@ impl Judge {
         self.judge(&events, found);
     }
 
-    /// The stream is over.
+    /// The stream is over. A reader that leaves before it is does not call this: that something is still open then is
+    /// no fault of the stream.
     pub fn finish(&mut self, found: &mut Vec<Finding>) {
         let mut events = Vec::new();
         self.lines.finish(&mut events, found);
         self.judge(&events, found);
         self.law.end(&mut Findings { line: self.last_line, found });
         found.sort_by_key(|finding| finding.line);
+    }
+
+    /// Everything that it can find: how the lines must be first, then what the packets must hold.
+    pub fn rules(&self) -> Vec<&'static Rule> {
+        let mut rules = self.law.manners().rules();
+        for rule in self.law.rules() {
+            if !rules.contains(rule) {
+                rules.push(rule);
+            }
+        }
+        rules
     }
 
     /// How many packets of each name there were.

@@ -26,6 +26,14 @@ pub(crate) struct Manners {
     pub(crate) cut: &'static Rule,
 }
 
+impl Manners {
+    pub(super) fn rules(&self) -> Vec<&'static Rule> {
+        let event = self.event.map(|(rule, _)| rule);
+        let rules = [self.bare, self.crlf, self.id, event, self.data, Some(self.json), Some(self.cut)];
+        rules.into_iter().flatten().collect()
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Event {
     pub(super) line: u64,
