@@ -28,7 +28,7 @@ impl Dialects {
         }
         for dialect in Dialect::ALL {
             let About { what, document, route } = About::of(dialect);
-            print::line(format_args!("{dialect:<21}{what} ({document})"))?;
+            print::line(format_args!("{:<21}{what} ({document})", dialect.name()))?;
             print::line(format_args!("{:<21}{route}", ""))?;
         }
         print::line("\nEvery session is told in any of them at /v1/sessions/{id}/events?dialect=<name>.")?;
