@@ -17,6 +17,10 @@ use lines::Lines;
 pub(crate) use lines::Manners;
 pub(crate) use shape::{Field, Kind, may, must, problems};
 
+/// Names beyond this many are counted together: a stream of nonsense must not fill the memory.
+const TALLIED_NAMES: usize = 1000;
+const OTHER_NAMES: &str = "(other names)";
+
 /// Something that a document demands.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
@@ -107,9 +111,10 @@ impl Judge {
 
     /// Takes the next bytes of the stream, cut anywhere.
     pub fn feed(&mut self, bytes: &[u8], found: &mut Vec<Finding>) {
-        let mut events = Vec::new();
+        let (mut events, before) = (Vec::new(), found.len());
         self.lines.feed(bytes, &mut events, found);
         self.judge(&events, found);
+        found[before..].sort_by_key(|finding| finding.line);
     }
 
     /// The stream is over. A reader that leaves before it is does not call this: that something is still open then is
@@ -142,6 +147,8 @@ impl Judge {
         for event in events {
             let packet = Packet { event: event.name.as_deref(), body: &event.body };
             let name = self.law.name(&event.body);
+            let is_full = self.tally.len() >= TALLIED_NAMES && !self.tally.contains_key(name);
+            let name = if is_full { OTHER_NAMES } else { name };
             match self.tally.get_mut(name) {
                 Some(count) => *count += 1,
                 None => drop(self.tally.insert(name.to_owned(), 1)),

@@ -24,6 +24,8 @@ pub(crate) const fn may(name: &'static str, kind: Kind) -> Field {
 pub(crate) enum Kind {
     Any,
     Text,
+    /// A string that begins so.
+    Id(&'static str),
     /// A time as RFC 3339 has it.
     Time,
     Number,
@@ -34,6 +36,12 @@ pub(crate) enum Kind {
     /// An object with any fields.
     Open,
     Object(&'static [Field]),
+    EmptyObject,
+    /// An object of which one field, the tag, says what the others are.
+    Tagged(&'static str, &'static [(&'static str, &'static [Field])]),
+    /// An object with any names, each of that.
+    Map(&'static Kind),
+    EmptyList,
     List(&'static Kind),
     OneOf(&'static [&'static str]),
     /// Null, or that.
@@ -45,13 +53,16 @@ impl Kind {
         match self {
             Kind::Any => "anything".to_owned(),
             Kind::Text => "a string".to_owned(),
+            Kind::Id(prefix) => format!("a string that begins with `{prefix}`"),
             Kind::Time => "a time (RFC 3339)".to_owned(),
             Kind::Number => "a number".to_owned(),
             Kind::Integer => "a whole number".to_owned(),
             Kind::Bool => "true or false".to_owned(),
             Kind::True => "true".to_owned(),
             Kind::Null => "null".to_owned(),
-            Kind::Open | Kind::Object(_) => "an object".to_owned(),
+            Kind::Open | Kind::Object(_) | Kind::Tagged(..) | Kind::Map(_) => "an object".to_owned(),
+            Kind::EmptyObject => "an empty object".to_owned(),
+            Kind::EmptyList => "an empty list".to_owned(),
             Kind::List(_) => "a list".to_owned(),
             Kind::OneOf([one]) => format!("`{one}`"),
             Kind::OneOf(names) => format!("one of {}", names.join(", ")),
@@ -82,9 +93,29 @@ fn check_fields(object: &Map<String, Value>, fields: &[Field], path: &str, out: 
 }
 
 fn check(value: &Value, kind: Kind, name: &str, out: &mut Vec<String>) {
-    let fits = match kind {
+    if !fits(value, kind) {
+        return out.push(format!("`{name}` is {}, not {}", shown(value), kind.words()));
+    }
+    match (kind, value) {
+        (Kind::Or(kind), value) if !value.is_null() => check(value, *kind, name, out),
+        (Kind::Object(fields), Value::Object(object)) => check_fields(object, fields, name, out),
+        (Kind::Tagged(tag, shapes), Value::Object(object)) => check_tagged(object, tag, shapes, name, out),
+        (Kind::Map(kind), Value::Object(object)) => {
+            object.iter().for_each(|(key, item)| check(item, *kind, &format!("{name}.{key}"), out));
+        }
+        (Kind::List(kind), Value::Array(items)) => {
+            items.iter().enumerate().for_each(|(at, item)| check(item, *kind, &format!("{name}[{at}]"), out));
+        }
+        _ => {}
+    }
+}
+
+/// Whether the value itself is right; what it holds is another matter.
+fn fits(value: &Value, kind: Kind) -> bool {
+    match kind {
         Kind::Any => true,
         Kind::Text => value.is_string(),
+        Kind::Id(prefix) => value.as_str().is_some_and(|text| text.starts_with(prefix)),
         Kind::Time => value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
         Kind::Number => value.is_number(),
         Kind::Integer => value.is_i64() || value.is_u64(),
@@ -92,28 +123,28 @@ fn check(value: &Value, kind: Kind, name: &str, out: &mut Vec<String>) {
         Kind::True => *value == Value::Bool(true),
         Kind::Null => value.is_null(),
         Kind::OneOf(names) => value.as_str().is_some_and(|text| names.contains(&text)),
-        Kind::Open => value.is_object(),
-        Kind::Object(fields) => match value {
-            Value::Object(object) => return check_fields(object, fields, name, out),
-            _ => false,
-        },
-        Kind::List(kind) => match value {
-            Value::Array(items) => {
-                for (at, item) in items.iter().enumerate() {
-                    check(item, *kind, &format!("{name}[{at}]"), out);
-                }
-                return;
-            }
-            _ => false,
-        },
-        Kind::Or(kind) => match value {
-            Value::Null => true,
-            value => return check(value, *kind, name, out),
-        },
-    };
-    if !fits {
-        out.push(format!("`{name}` is {}, not {}", shown(value), kind.words()));
+        Kind::Open | Kind::Object(_) | Kind::Tagged(..) | Kind::Map(_) => value.is_object(),
+        Kind::EmptyObject => value.as_object().is_some_and(Map::is_empty),
+        Kind::EmptyList => value.as_array().is_some_and(Vec::is_empty),
+        Kind::List(_) => value.is_array(),
+        Kind::Or(kind) => value.is_null() || fits(value, *kind),
     }
+}
+
+fn check_tagged(
+    object: &Map<String, Value>,
+    tag: &str,
+    shapes: &[(&str, &[Field])],
+    path: &str,
+    out: &mut Vec<String>,
+) {
+    let told = object.get(tag).unwrap_or(&Value::Null);
+    if let Some((_, fields)) = shapes.iter().find(|(name, _)| told == name) {
+        return check_fields(object, fields, path, out);
+    }
+    let names: Vec<_> = shapes.iter().map(|(name, _)| *name).collect();
+    let problem = if told.is_null() { "missing; it is".to_owned() } else { format!("{}, not", shown(told)) };
+    out.push(format!("`{path}.{tag}` is {problem} one of {}", names.join(", ")));
 }
 
 /// Short: a problem names a value, it does not repeat a file.
@@ -125,5 +156,50 @@ fn shown(value: &Value) -> String {
             format!("\"{}…\"", text.chars().take(40).collect::<String>())
         }
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SHAPE: &[Field] = &[
+        must("id", Kind::Id("ses")),
+        may("note", Kind::Or(&Kind::Text)),
+        must("list", Kind::List(&Kind::Tagged("type", &[("a", &[must("x", Kind::Integer)]), ("b", &[])]))),
+        must("none", Kind::EmptyObject),
+        may("flags", Kind::Map(&Kind::Bool)),
+    ];
+
+    #[test]
+    fn what_fits_is_quiet_and_what_does_not_is_named() {
+        let good = json!({ "id": "ses_1", "note": null, "list": [{ "type": "a", "x": 1 }, { "type": "b" }], "none": {},
+            "flags": { "on": true }, "more": 1 });
+        assert_eq!(problems(&good, SHAPE), Vec::<String>::new());
+
+        let bad = json!({ "id": "msg_1", "note": 3, "list": [{ "type": "a" }, { "type": "c" }, {}], "none": { "x": 1 },
+            "flags": { "on": 1 } });
+        assert_eq!(
+            problems(&bad, SHAPE),
+            [
+                "`id` is \"msg_1\", not a string that begins with `ses`",
+                "`note` is 3, not a string or null",
+                "`list[0].x` is missing; it is a whole number",
+                "`list[1].type` is \"c\", not one of a, b",
+                "`list[2].type` is missing; it is one of a, b",
+                "`none` is an object, not an empty object",
+                "`flags.on` is 1, not true or false",
+            ]
+        );
+        assert_eq!(problems(&json!([]), SHAPE), ["a list instead of an object"]);
+        assert_eq!(problems(&json!({ "id": "ses", "none": {} }), SHAPE), ["`list` is missing; it is a list"]);
+    }
+
+    #[test]
+    fn times_have_an_offset() {
+        let at = |time: &str| problems(&json!({ "at": time }), &[must("at", Kind::Time)]).len();
+        assert_eq!(["2026-01-22T00:11:51.712150+00:00", "2026-01-22T00:11:51Z"].map(at), [0, 0]);
+        assert_eq!(["2026-01-22T00:11:51", "now", ""].map(at), [1, 1, 1]);
     }
 }
