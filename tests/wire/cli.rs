@@ -5,19 +5,20 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
+use tolka_dialect::Dialect;
 
 use crate::recording::short_turn;
 use crate::server::{House, recorded, tolka};
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn code(output: &Output) -> i32 {
+pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
@@ -157,7 +158,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_replay_prints_the_frames_of_a_dialect() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for dialect in ["tolka", "onyx", "onyx-current", "opencode", "opencode-current", "opencode-documented"] {
+    for dialect in Dialect::ALL.map(Dialect::name) {
         for recording in ["claude-rich", "codex-cancel", "copilot"] {
             let file = root.join(format!("tests/data/recordings/acp/{recording}.jsonl"));
             let args = ["replay", file.to_str().unwrap(), "--dialect", dialect, "--pace", "max"];

@@ -78,8 +78,8 @@ impl Convert {
         if unread == 0 {
             return Ok(ExitCode::SUCCESS);
         }
-        let events = if unread == 1 { "1 event" } else { &format!("{unread} events") };
-        eprintln!("{events} could not be read as {from} and left out");
+        let (events, were) = if unread == 1 { ("event", "was") } else { ("events", "were") };
+        eprintln!("{unread} {events} could not be read as {from} and {were} left out");
         Ok(ExitCode::FAILURE)
     }
 }
