@@ -9,6 +9,7 @@
 //! end; a turn ends with exactly one `prompt_response` or `error`. Clients drop a progress without a
 //! start, and wait for ever on a turn without an end.
 
+mod carriage;
 mod content;
 mod decode;
 mod encode;
@@ -23,10 +24,11 @@ mod stamp;
 mod tool;
 mod write;
 
+pub(crate) use carriage::CARRIAGE;
 pub use decode::Decoder;
 pub use encode::Encoder;
 pub use error::{CommonError, error_packet};
-pub(crate) use law::{CARRIAGE, law};
+pub(crate) use law::law;
 pub use packet::{Approval, Artifact, ErrorPacket, Packet, PacketError, ToolPacket, read_content};
 pub use rows::{Row, RowMetadata, RowType, Rows};
 pub use stamp::timestamp;

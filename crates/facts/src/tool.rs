@@ -132,7 +132,9 @@ impl Tool {
         if let Some(title) = &change.title {
             self.title.clone_from(title);
         }
-        if let Some(status) = change.status {
+        // Some agents say pending again of a call that runs; no wire has a way back.
+        let is_step_back = |status: &ToolStatus| *status == ToolStatus::Pending && self.started.is_some();
+        if let Some(status) = change.status.filter(|status| !is_step_back(status)) {
             self.status = status;
             if status != ToolStatus::Pending {
                 self.started.get_or_insert(time);
@@ -141,5 +143,20 @@ impl Tool {
                 self.ended.get_or_insert(time);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_runs_does_not_wait_again() {
+        let mut tool = Tool::default();
+        let change = |status| ToolChanged { status: Some(status), ..ToolChanged::of(CallId::from("call_1")) };
+        for status in [ToolStatus::Pending, ToolStatus::Running, ToolStatus::Pending] {
+            tool.merge(&change(status), Time::from_micros(1));
+        }
+        assert_eq!(tool.status, ToolStatus::Running);
     }
 }

@@ -1,27 +1,182 @@
-//! What the document demands of a stream, and how this dialect carries each fact.
+//! What documents 000 and 002 demand of a stream, and what the house decided where they disagree or are silent.
+//!
+//! Nothing on this wire says that a turn begins: its first piece of text or first call does. So a stream of a whole
+//! session is judged like one of a single turn, and what comes after an end belongs to the next turn, which then needs
+//! an end of its own.
 
-use crate::CarriageTable;
-use crate::check::{Findings, Law, Manners, Packet, Rule};
+mod rule;
+mod shape;
 
-pub(crate) const CARRIAGE: &CarriageTable = &[];
+use std::collections::HashMap;
 
-const JSON: Rule = Rule { name: "json", section: "TODO", demand: "Each event is one JSON object." };
-const CUT: Rule = Rule { name: "cut", section: "TODO", demand: "The stream ends after an event." };
-const MANNERS: Manners = Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+use serde_json::Value;
 
-pub(crate) fn law(_: super::Profile) -> Box<dyn Law> {
-    Box::new(Order)
+use super::{Profile, rules};
+use crate::check::{Findings, Law, Manners, Packet, problems};
+
+/// A turn with more calls than this is judged as if the earliest ended ones had never been.
+const REMEMBERED_CALLS: usize = 16 * 1024;
+
+pub(crate) fn law(profile: Profile) -> Box<dyn Law> {
+    Box::new(Turns { profile, calls: HashMap::new(), is_open: false, ended_at: None })
 }
 
 #[derive(Debug)]
-struct Order;
+struct Turns {
+    profile: Profile,
+    /// Of the open turn.
+    calls: HashMap<String, Call>,
+    is_open: bool,
+    /// The time of the last end, while nothing of a turn has come since.
+    ended_at: Option<Value>,
+}
 
-impl Law for Order {
+/// How far a call has come; it never goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Call {
+    Pending,
+    Running,
+    Ended,
+}
+
+impl Call {
+    fn of(packet: &Value) -> Option<Self> {
+        match packet["status"].as_str()? {
+            "pending" => Some(Call::Pending),
+            "in_progress" => Some(Call::Running),
+            "completed" | "failed" => Some(Call::Ended),
+            _ => None,
+        }
+    }
+}
+
+impl Law for Turns {
     fn manners(&self) -> &'static Manners {
-        &MANNERS
+        &rule::MANNERS
     }
 
-    fn judge(&mut self, _: &Packet<'_>, _: &mut Findings<'_>) {}
+    fn name<'a>(&self, packet: &'a Value) -> &'a str {
+        rules::packet_type(packet).unwrap_or("(no type)")
+    }
 
-    fn end(&mut self, _: &mut Findings<'_>) {}
+    fn judge(&mut self, packet: &Packet<'_>, out: &mut Findings<'_>) {
+        let packet = packet.body;
+        let Some(kind) = rules::packet_type(packet) else {
+            return out.add(&rule::TYPE, "neither `type` nor `sessionUpdate` says what the packet is");
+        };
+        if packet["type"] != kind {
+            out.add(&rule::TYPE, format!("`type` is missing; by its `sessionUpdate` this is `{kind}`"));
+        }
+        let Some(known) = shape::PACKETS.iter().find(|known| known.name == kind) else {
+            return out.add(&rule::UNKNOWN, format!("`{kind}` is no packet of this wire"));
+        };
+        out.shape(&rule::TIMESTAMP, packet, shape::STAMPED);
+        out.shape(known.rule, packet, known.fields);
+        if let Some(update) = known.update {
+            self.judge_update(packet, update, out);
+        }
+        match kind {
+            "agent_message_chunk" | "agent_thought_chunk" => self.turn_goes_on(),
+            "tool_call_start" => self.start(packet, out),
+            "tool_call_progress" => self.progress(packet, out),
+            "prompt_response" => {
+                stop_reason(&packet["stopReason"], out);
+                self.end_turn(packet, out);
+            }
+            "error" => self.end_turn(packet, out),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, out: &mut Findings<'_>) {
+        if self.is_open {
+            out.add(&rule::TURN_END, "the stream ends inside a turn, without `prompt_response` or `error`");
+        }
+    }
+}
+
+impl Turns {
+    /// The fields that all of ACP's updates have.
+    fn judge_update(&self, packet: &Value, update: &str, out: &mut Findings<'_>) {
+        match packet.get("sessionUpdate") {
+            Some(told) if told == update => {}
+            Some(told) => out.add(&rule::SESSION_UPDATE, format!("`sessionUpdate` is {told}, not `{update}`")),
+            None => out.add(&rule::SESSION_UPDATE, format!("`sessionUpdate` is missing; it is `{update}`")),
+        }
+        let (rule, fields) = match self.profile {
+            Profile::Documented => (&rule::META, shape::NO_META),
+            Profile::Current => (&rule::ROUTING, shape::ROUTING),
+        };
+        out.shape(rule, packet, fields);
+    }
+
+    fn turn_goes_on(&mut self) {
+        self.is_open = true;
+        self.ended_at = None;
+    }
+
+    fn start(&mut self, packet: &Value, out: &mut Findings<'_>) {
+        self.turn_goes_on();
+        let Some(call) = packet["toolCallId"].as_str() else { return };
+        if self.calls.contains_key(call) {
+            return out.add(&rule::ONE_START, format!("`{call}` was started before"));
+        }
+        self.remember(call, Call::Pending);
+    }
+
+    fn progress(&mut self, packet: &Value, out: &mut Findings<'_>) {
+        self.turn_goes_on();
+        let (Some(call), Some(now)) = (packet["toolCallId"].as_str(), Call::of(packet)) else { return };
+        if let Some(problem) = raw_output_problem(packet) {
+            out.add(&rule::RAW_OUTPUT, problem);
+        }
+        match self.calls.get(call) {
+            None => out.add(&rule::START_FIRST, format!("`{call}` was not started, so that readers drop this")),
+            Some(Call::Ended) => return out.add(&rule::CALL_ENDED, format!("`{call}` has ended before")),
+            Some(before) if now < *before => {
+                return out.add(&rule::CALL_ORDER, format!("`{call}` was in progress, and is pending again"));
+            }
+            Some(_) => {}
+        }
+        self.remember(call, now);
+    }
+
+    fn remember(&mut self, call: &str, state: Call) {
+        if self.calls.len() >= REMEMBERED_CALLS && !self.calls.contains_key(call) {
+            self.calls.retain(|_, state| *state != Call::Ended);
+        }
+        self.calls.insert(call.to_owned(), state);
+    }
+
+    fn end_turn(&mut self, packet: &Value, out: &mut Findings<'_>) {
+        let open = self.calls.drain().filter(|(_, state)| *state != Call::Ended).map(|(call, _)| call);
+        let mut open: Vec<_> = open.collect();
+        open.sort();
+        for call in open {
+            out.add(&rule::CALLS_END, format!("`{call}` has not ended, and the turn does"));
+        }
+        let now = &packet["timestamp"];
+        // An end with nothing before it is of a turn that said nothing, and such a turn ends later than the one before.
+        if self.ended_at.as_ref().is_some_and(|before| now.as_str() <= before.as_str()) {
+            out.add(&rule::ONE_END, "the turn has ended before");
+        }
+        self.is_open = false;
+        self.ended_at = Some(now.clone());
+    }
+}
+
+fn stop_reason(reason: &Value, out: &mut Findings<'_>) {
+    for problem in problems(&serde_json::json!({ "stopReason": reason }), shape::STOPPED) {
+        out.add(&rule::STOP_REASON, problem);
+    }
+}
+
+fn raw_output_problem(packet: &Value) -> Option<&'static str> {
+    let output = &packet["rawOutput"];
+    match packet["status"].as_str()? {
+        "pending" | "in_progress" => (!output.is_null()).then_some("`rawOutput` is there before the call has ended"),
+        "completed" => output.is_null().then_some("`rawOutput` is null, though the call is completed"),
+        "failed" => (!output["error"].is_string()).then_some("`rawOutput.error` does not say why the call failed"),
+        _ => None,
+    }
 }

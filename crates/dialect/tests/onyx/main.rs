@@ -4,7 +4,9 @@
 mod decode;
 mod documents;
 mod encode;
+mod faults;
 mod generate;
+mod law;
 mod properties;
 mod rows;
 mod rules;
