@@ -118,7 +118,8 @@ pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>>
     struct Metadata {
         exists: bool,
     }
-    let is_write = tool.status == ToolStatus::Completed && tool.name.as_deref() == Some("write");
+    let is_write =
+        tool.status == ToolStatus::Completed && crate::opencode::tool_name(tool).eq_ignore_ascii_case("write");
     let Input { path, content } = tool.input.as_ref().filter(|_| is_write)?.whole(blobs).read()?;
     let existed = tool.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
     let is_new = existed.is_some_and(|output| !output.metadata.exists);

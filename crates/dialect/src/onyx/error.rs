@@ -31,7 +31,7 @@ impl CommonError {
     }
 }
 
-pub(super) const INTERRUPTED: &str = "The server stopped during the turn";
+pub(crate) const INTERRUPTED: &str = "The server stopped during the turn";
 
 #[derive(Debug, Serialize)]
 pub(super) struct ErrorFrame<'a> {

@@ -8,27 +8,33 @@ use tolka_facts::event::{ArtifactKind, OptionKind, PermissionOption, PlanEntry, 
 use tolka_facts::{Block, Json, Location, ToolContent, ToolStatus};
 
 /// The fields of an object, unread: one that has an odd shape spoils nothing but itself.
-pub(super) struct Fields(BTreeMap<String, Json>);
+#[derive(Default)]
+pub(crate) struct Fields(BTreeMap<String, Json>);
 
 impl Fields {
-    pub(super) fn parse(json: &str) -> Result<Self, serde_json::Error> {
+    pub(crate) fn parse(json: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(json).map(Fields)
     }
 
     /// The first that is there; null is not.
-    pub(super) fn json(&self, names: &[&str]) -> Option<&Json> {
+    pub(crate) fn json(&self, names: &[&str]) -> Option<&Json> {
         names.iter().filter_map(|name| self.0.get(*name)).find(|json| !json.is_null())
     }
 
-    pub(super) fn read<'a, T: Deserialize<'a>>(&'a self, names: &[&str]) -> Option<T> {
+    /// It is there, be it null.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    pub(crate) fn read<'a, T: Deserialize<'a>>(&'a self, names: &[&str]) -> Option<T> {
         self.json(names).and_then(Json::read)
     }
 
-    pub(super) fn text(&self, names: &[&str]) -> Option<String> {
+    pub(crate) fn text(&self, names: &[&str]) -> Option<String> {
         self.read(names)
     }
 
-    pub(super) fn list<T>(&self, names: &[&str], read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(&self, names: &[&str], read: impl Fn(&Value) -> Option<T>) -> Option<Vec<T>> {
         let items: Vec<Value> = self.read(names)?;
         Some(items.iter().filter_map(read).collect())
     }
@@ -37,7 +43,7 @@ impl Fields {
         block(&self.read(&["content"])?)
     }
 
-    pub(super) fn code(&self) -> Option<i64> {
+    pub(crate) fn code(&self) -> Option<i64> {
         self.read(&["code"]).or_else(|| self.text(&["code"])?.parse().ok())
     }
 }
@@ -46,7 +52,7 @@ fn text(object: &Value, name: &str) -> Option<String> {
     object[name].as_str().map(str::to_owned)
 }
 
-fn block(block: &Value) -> Option<Block> {
+pub(crate) fn block(block: &Value) -> Option<Block> {
     match block["type"].as_str()? {
         "text" => Some(Block::Text {
             text: text(block, "text")?.into(),
@@ -111,7 +117,7 @@ pub(super) fn plan_entry(entry: &Value) -> Option<PlanEntry> {
     Some(PlanEntry { content: text(entry, "content")?, status, priority })
 }
 
-pub(super) fn option(option: &Value) -> Option<PermissionOption> {
+pub(crate) fn option(option: &Value) -> Option<PermissionOption> {
     let kind: OptionKind = Deserialize::deserialize(&option["kind"]).ok()?;
     Some(PermissionOption { id: text(option, "optionId")?, name: text(option, "name")?, kind })
 }
@@ -128,7 +134,7 @@ pub(super) fn tool_status(status: &str) -> Option<ToolStatus> {
 }
 
 /// `stop_sequence` stands in the document and in no agent; it is an ordinary end, as is what nobody knows.
-pub(super) fn stop(reason: &str) -> Stop {
+pub(crate) fn stop(reason: &str) -> Stop {
     match reason {
         "max_tokens" => Stop::MaxTokens,
         "max_turn_requests" => Stop::MaxTurnRequests,

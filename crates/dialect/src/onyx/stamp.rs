@@ -1,27 +1,20 @@
-//! Times as this wire prints them: Python's `isoformat` with microseconds and `+00:00`, never `Z`.
+//! Times as this wire prints them: Python's `isoformat` with microseconds and `+00:00`, never `Z`. The family's first
+//! wire prints the same digits in its own way.
 
 use jiff::{Timestamp, tz::Offset};
 use serde::{Deserialize, Serialize, Serializer};
 use tolka_facts::{Json, Time};
 
 const LENGTH: usize = "2026-01-22T00:11:51.712150+00:00".len();
+const DIGITS: usize = "2026-01-22T00:11:51.712150".len();
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp(pub(super) Time);
 
 impl Stamp {
-    /// Digits are written by hand: a format string is parsed on every call, and every chunk has a stamp.
     fn write(self) -> [u8; LENGTH] {
-        let micros = i64::try_from(self.0.micros()).unwrap_or(i64::MAX);
-        let time = Offset::UTC.to_datetime(Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX));
         let mut text = *b"0000-00-00T00:00:00.000000+00:00";
-        put(&mut text[0..4], time.year().unsigned_abs().into());
-        put(&mut text[5..7], time.month().unsigned_abs().into());
-        put(&mut text[8..10], time.day().unsigned_abs().into());
-        put(&mut text[11..13], time.hour().unsigned_abs().into());
-        put(&mut text[14..16], time.minute().unsigned_abs().into());
-        put(&mut text[17..19], time.second().unsigned_abs().into());
-        put(&mut text[20..26], time.subsec_nanosecond().unsigned_abs() / 1000);
+        text[..DIGITS].copy_from_slice(&digits(self.0));
         text
     }
 
@@ -29,6 +22,22 @@ impl Stamp {
         // All of it is ASCII.
         use_it(std::str::from_utf8(&self.write()).unwrap_or_default())
     }
+}
+
+/// The time down to the microsecond, in ASCII. Written by hand: a format string is parsed on every call, and every chunk
+/// has a stamp.
+pub(crate) fn digits(time: Time) -> [u8; DIGITS] {
+    let micros = i64::try_from(time.micros()).unwrap_or(i64::MAX);
+    let time = Offset::UTC.to_datetime(Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX));
+    let mut text = *b"0000-00-00T00:00:00.000000";
+    put(&mut text[0..4], time.year().unsigned_abs().into());
+    put(&mut text[5..7], time.month().unsigned_abs().into());
+    put(&mut text[8..10], time.day().unsigned_abs().into());
+    put(&mut text[11..13], time.hour().unsigned_abs().into());
+    put(&mut text[14..16], time.minute().unsigned_abs().into());
+    put(&mut text[17..19], time.second().unsigned_abs().into());
+    put(&mut text[20..26], time.subsec_nanosecond().unsigned_abs() / 1000);
+    text
 }
 
 /// A time as this family prints it, for routes.

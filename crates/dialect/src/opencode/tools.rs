@@ -7,6 +7,14 @@ use tolka_facts::{Blobs, Block, Rope, Tool, ToolContent, ToolKind, ToolStatus, d
 
 use super::wire::Span;
 
+/// Fields of the tools that read and write files: Claude's names, and OpenCode's.
+pub(crate) const RENAMED: [(&str, &str); 4] = [
+    ("file_path", "filePath"),
+    ("old_string", "oldString"),
+    ("new_string", "newString"),
+    ("replace_all", "replaceAll"),
+];
+
 #[derive(Serialize)]
 pub(super) struct ToolPart<'a> {
     id: &'a str,
@@ -120,12 +128,6 @@ fn write(tool: &Tool, session: &str, state: State<'_>, out: &mut Vec<u8>) {
 /// The input as OpenCode's clients read it: Claude's names of the same fields become OpenCode's, the rest passes
 /// through. What is no object cannot be told on this wire.
 fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
-    const RENAMED: [(&str, &str); 4] = [
-        ("file_path", "filePath"),
-        ("old_string", "oldString"),
-        ("new_string", "newString"),
-        ("replace_all", "replaceAll"),
-    ];
     let whole = tool.input.as_ref()?.whole(blobs);
     let is_renamed = RENAMED.iter().any(|(theirs, _)| whole.get().contains(theirs));
     if !is_renamed || !matches!(tool_name(tool), "read" | "edit" | "write") {
@@ -163,7 +165,7 @@ fn empty_object() -> &'static RawValue {
 
 /// OpenCode's names are ours. What other agents call the same tool gets OpenCode's name, so that its clients know how
 /// to draw it; a name that is nobody's passes through, and a call without one is named by its kind.
-fn tool_name(tool: &Tool) -> &str {
+pub(crate) fn tool_name(tool: &Tool) -> &str {
     match (tool.name.as_deref(), tool.kind) {
         (Some("exec_command" | "shell" | "local_shell" | "run_shell_command"), _) => "bash",
         (Some("read_file"), _) => "read",
@@ -189,7 +191,7 @@ fn output_value(tool: &Tool, blobs: &dyn Blobs) -> Option<Value> {
 }
 
 /// What the call gave, as text: the output's own text, else what it showed, else what it printed live.
-fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
+pub(crate) fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     match output_value(tool, blobs) {
         Some(Value::String(text)) => text,
         Some(Value::Object(fields)) if fields.get("output").is_some_and(Value::is_string) => {
@@ -203,7 +205,7 @@ fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     }
 }
 
-fn error_text(tool: &Tool, blobs: &dyn Blobs) -> String {
+pub(crate) fn error_text(tool: &Tool, blobs: &dyn Blobs) -> String {
     if let Some(error) = &tool.error {
         return error.text(blobs).into_owned();
     }
