@@ -1,9 +1,6 @@
 //! What the document demands of a stream, and how this dialect carries each fact.
 
-use crate::CarriageTable;
 use crate::check::{Findings, Law, Manners, Packet, Rule};
-
-pub(crate) const CARRIAGE: &CarriageTable = &[];
 
 const JSON: Rule = Rule { name: "json", section: "TODO", demand: "Each event is one JSON object." };
 const CUT: Rule = Rule { name: "cut", section: "TODO", demand: "The stream ends after an event." };
