@@ -8,16 +8,21 @@
 //! Agents differ from the schema and from each other, so reading is lenient: a field of the wrong type
 //! is as if it were absent, and only a message whose heart is missing is foreign.
 
+mod ask;
 mod block;
 mod decode;
 mod encode;
 mod interpreter;
 mod law;
+mod mark;
+mod method;
+mod passed;
 mod plain;
 mod plan;
 mod rpc;
 mod tool;
 mod wire;
+mod write;
 
 pub use decode::Decoder;
 pub use encode::Encoder;

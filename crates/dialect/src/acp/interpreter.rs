@@ -191,7 +191,11 @@ impl Interpreter {
         }
         self.start_step(now, out);
         let same = self.part.take_if(|open| open.voice == voice && open.message == message_id);
-        let open = same.unwrap_or_else(|| OpenPart { voice, part: self.ids.part(now), message: message_id });
+        let open = same.unwrap_or_else(|| {
+            // Our own streams name the part itself.
+            let ours = message_id.as_deref().filter(|id| id.starts_with("prt_")).map(PartId::from);
+            OpenPart { voice, part: ours.unwrap_or_else(|| self.ids.part(now)), message: message_id }
+        });
         let part = open.part.clone();
         self.part = Some(open);
         let event: Event = match voice {

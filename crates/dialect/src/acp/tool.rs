@@ -43,7 +43,7 @@ impl Call {
         let content: Option<Vec<ToolContent>> =
             fields.content.map(|items| items.iter().filter_map(block::content).collect());
         let error = (status == Some(ToolStatus::Failed))
-            .then(|| error(fields.raw_output.as_ref(), content.as_deref().unwrap_or_default()))
+            .then(|| said_error(fields.raw_output.as_ref(), content.as_deref().unwrap_or_default()))
             .flatten();
         let title_as_name =
             || fields.title.as_deref().filter(|title| sight == Sight::Start && is_new && is_name(title));
@@ -124,7 +124,7 @@ struct ErrorOutput {
 }
 
 /// Why a call failed: agents say it in the output or, failing that, in the content.
-fn error(output: Option<&Json>, content: &[ToolContent]) -> Option<Body> {
+pub(super) fn said_error(output: Option<&Json>, content: &[ToolContent]) -> Option<Body> {
     let said = output
         .and_then(|output| output.read::<String>().or_else(|| output.read::<ErrorOutput>().map(|output| output.error)));
     said.map(Body::from).or_else(|| {
