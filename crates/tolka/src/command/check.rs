@@ -74,8 +74,10 @@ impl Check {
         };
         let mut trial = Trial { judge: None, report: Report::new(&self.source, form), found: Vec::new() };
         let ended = tokio::select! {
-            ended = self.listen(&mut trial) => ended?,
+            // In this order, so that nothing is told before Ctrl-C is heeded.
+            biased;
             () = self.leave() => Ended::Left,
+            ended = self.listen(&mut trial) => ended?,
         };
         let Trial { mut judge, mut report, mut found } = trial;
         if let Some(judge) = judge.as_mut().filter(|_| ended != Ended::Left) {
@@ -97,7 +99,7 @@ impl Check {
                 None => std::future::pending().await,
             }
         };
-        // Without a handler for it, Ctrl-C ends the process as it always did.
+        // Where it cannot be heeded, Ctrl-C ends the process as it always did.
         tokio::select! {
             () = time => {}
             Ok(()) = tokio::signal::ctrl_c() => {}

@@ -96,7 +96,7 @@ fn write(to: Dialect, frames: &mut Frames) -> Result<()> {
 /// A sentence for each kind of event that the dialect has no words for.
 fn losses(to: Dialect, retelling: &Retelling) -> Vec<String> {
     let why = |event: &str| match to.carriage().iter().find(|(name, _)| *name == event) {
-        Some((_, Carriage::Never(why))) => format!(" ({why})"),
+        Some((_, Carriage::Never(why))) => format!(" ({})", why.trim_end_matches('.')),
         _ => String::new(),
     };
     retelling.lost().iter().map(|(event, count)| format!("not told in {to}: {count} {event}{}", why(event))).collect()

@@ -36,6 +36,7 @@ fn families() -> Vec<Dialect> {
 }
 
 fn list(out: &mut String) {
+    out.push('\n');
     row(out, ["dialect", "what it is", "who says so", "where its clients ask for it"].map(str::to_owned));
     row(out, ["---"; 4].map(str::to_owned));
     for dialect in Dialect::ALL {
@@ -46,9 +47,8 @@ fn list(out: &mut String) {
 
 fn carried(out: &mut String) {
     out.push_str("\n## Which packet carries which fact\n\n");
-    out.push_str("*Partly*: something of it is lost. A dash: nothing tells it. Both are explained below.\n");
+    out.push_str("*Partly*: something of it is lost. A dash: nothing tells it. Both are explained below.\n\n");
     let families = families();
-    out.push('\n');
     row(out, std::iter::once("fact".to_owned()).chain(families.iter().map(|family| format!("`{family}`"))));
     row(out, std::iter::repeat_n("---".to_owned(), families.len() + 1));
     for event in Event::NAMES {
@@ -86,8 +86,8 @@ fn losses(table: &'static CarriageTable) -> Vec<(String, Vec<&'static str>)> {
     for (event, carriage) in table {
         let why = match carriage {
             Carriage::Whole(_) => continue,
-            Carriage::Partly(_, lost) => format!("in part. {lost}"),
-            Carriage::Never(why) => format!("not told. {why}"),
+            Carriage::Partly(_, lost) => format!("partly. {}", sentence(lost)),
+            Carriage::Never(why) => format!("not told. {}", sentence(why)),
         };
         match losses.iter_mut().find(|(known, _)| *known == why) {
             Some((_, events)) => events.push(event),
@@ -119,6 +119,13 @@ fn rules(out: &mut String) {
 
 fn find(table: &CarriageTable, event: &str) -> Option<Carriage> {
     table.iter().find(|(name, _)| *name == event).map(|(_, carriage)| *carriage)
+}
+
+/// Some tables have clauses, some sentences.
+fn sentence(words: &str) -> String {
+    let mut rest = words.trim_end_matches('.').chars();
+    let first = rest.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(rest).chain(['.']).collect()
 }
 
 fn code(names: &[&str]) -> String {
