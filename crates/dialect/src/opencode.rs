@@ -5,6 +5,7 @@
 //! whole state (the text of a part, the output of a command), it does so at marks that grow with the
 //! state, so that a long answer costs a multiple of its length and not its square.
 
+mod carriage;
 pub mod decode;
 mod encode;
 mod error;
@@ -12,15 +13,17 @@ mod history;
 mod input;
 mod law;
 mod marks;
+mod recent;
 mod tools;
 mod wire;
 
+pub(crate) use carriage::CARRIAGE;
 pub use decode::Decoder;
 pub use encode::Encoder;
 pub use error::error_json;
 pub use history::History;
 pub use input::{InputError, blocks_from_parts};
-pub(crate) use law::{CARRIAGE, law};
+pub(crate) use law::law;
 pub(crate) use tools::{RENAMED, error_text, output_text, tool_name};
 pub use wire::{SPOKEN_VERSION, ask_json, project_id, session_info};
 

@@ -194,7 +194,7 @@ impl Lines {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let spaced = value.strip_prefix(' ');
         match field {
-            "data" => self.data(spaced.unwrap_or(value), spaced.is_some(), found),
+            "data" => self.data(value, found),
             "event" => {
                 let name = spaced.unwrap_or(value);
                 if let Some((rule, _)) = self.manners.event.filter(|(_, allowed)| !allowed.contains(&name)) {
@@ -220,13 +220,15 @@ impl Lines {
         }
     }
 
-    fn data(&mut self, value: &str, is_spaced: bool, found: &mut Vec<Finding>) {
+    /// `value` is all that stands behind the colon.
+    fn data(&mut self, value: &str, found: &mut Vec<Finding>) {
         if self.open.is_lost {
             return;
         }
+        let spaced = value.strip_prefix(' ');
         let odd = match &self.open.data {
             Some(_) => Some("the event has several `data:` lines"),
-            None if !is_spaced => Some("no space behind `data:`"),
+            None if spaced.is_none() => Some("no space behind `data:`"),
             None if self.open.has_stray && !self.open.has_unknown => {
                 Some("something stands before `data:` in the event")
             }
@@ -235,6 +237,7 @@ impl Lines {
         if let (Some(rule), Some(problem)) = (self.manners.data, odd) {
             self.add(self.line, rule, problem, found);
         }
+        let value = spaced.unwrap_or(value);
         match &mut self.open.data {
             Some(data) => {
                 data.push('\n');

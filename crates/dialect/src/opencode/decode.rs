@@ -15,7 +15,6 @@ mod grown;
 mod message;
 mod part;
 mod parts;
-mod recent;
 mod server;
 mod session;
 mod tagged;

@@ -160,7 +160,10 @@ impl<'a> Telling<'a> {
             }
             Event::VersionChanged(e) => self.event("installation.updated", json!({ "version": e.version })),
             Event::UpdateFound(e) => self.event("installation.update-available", json!({ "version": e.version })),
-            Event::BranchChanged(e) => self.event("vcs.branch.updated", json!({ "branch": e.branch })),
+            Event::BranchChanged(e) => match &e.branch {
+                Some(branch) => self.event("vcs.branch.updated", json!({ "branch": branch })),
+                None => self.event("vcs.branch.updated", json!({})),
+            },
             Event::PtyChanged(e) => {
                 let info = e.info.as_ref().map(tolka_facts::Json::value);
                 match e.change {

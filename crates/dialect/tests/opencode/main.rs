@@ -7,6 +7,8 @@ mod clients;
 mod decoder;
 mod document;
 mod encoder;
+mod faults;
+mod law;
 mod recordings;
 mod runs;
 mod support;

@@ -32,4 +32,14 @@ impl<T> Recent<T> {
             self.known.remove(&oldest);
         }
     }
+
+    /// What is not known may have been forgotten.
+    pub(super) fn is_full(&self) -> bool {
+        self.order.len() >= self.limit
+    }
+
+    /// The oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.order.iter().filter_map(|id| Some((id.as_str(), self.known.get(id)?)))
+    }
 }

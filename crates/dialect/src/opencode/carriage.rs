@@ -1,0 +1,94 @@
+//! How each fact is carried, in all three profiles. Document 004 has fewer events; the rest is today's.
+
+use crate::Carriage::{Never, Partly, Whole};
+use crate::CarriageTable;
+
+const SESSION: &[&str] = &["session.updated"];
+const MESSAGE: &[&str] = &["message.updated", "message.part.updated"];
+const PART: &[&str] = &["message.part.updated"];
+const TEXT: &[&str] = &["message.part.updated", "message.part.delta"];
+const PROMPT: &[&str] = &["message.updated", "message.part.updated", "session.updated"];
+const END: &[&str] =
+    &["message.part.updated", "session.error", "message.updated", "session.updated", "session.status", "session.idle"];
+const PERMISSION: &[&str] = &["message.part.updated", "permission.asked", "permission.updated"];
+const PTY: &[&str] = &["pty.created", "pty.updated", "pty.exited", "pty.deleted"];
+
+pub(crate) const CARRIAGE: &CarriageTable = &[
+    (
+        "session_created",
+        Partly(
+            &["session.created"],
+            "which agent runs it, where a model is named; a fork and a subagent look the same",
+        ),
+    ),
+    (
+        "session_changed",
+        Partly(SESSION, "which agent runs it, where a model is named; the whole session is shown anew"),
+    ),
+    ("session_deleted", Whole(&["session.deleted"])),
+    (
+        "prompt_queued",
+        Partly(PROMPT, "the turn's id, the client's key and context; an attached text is a text; titles of links"),
+    ),
+    ("prompt_dropped", Partly(&["message.removed"], "that it had not begun: its message is removed")),
+    ("turn_started", Partly(&["session.status"], "the turn's id and its checkpoint: the session is busy")),
+    (
+        "turn_ended",
+        Partly(
+            END,
+            "the turn's id, its usage and cost where it had steps, and why it stopped, but for a failure and a \
+             cancellation; one that was interrupted is told as aborted",
+        ),
+    ),
+    ("step_started", Whole(MESSAGE)),
+    ("step_ended", Partly(MESSAGE, "that usage or cost were not told: they are zero then")),
+    ("text_appended", Partly(TEXT, "the part's id, in place of which one is made")),
+    ("thought_appended", Partly(TEXT, "the part's id, in place of which one is made")),
+    (
+        "tool_changed",
+        Partly(
+            PART,
+            "its kind, locations, content but for texts, images and the first diff, and `_meta`; a cancelled call is \
+             an error; a change that shows nothing new is not told",
+        ),
+    ),
+    ("input_appended", Partly(PART, "told whole, in steps that grow with it, and not once the call runs")),
+    ("output_appended", Partly(PART, "told whole, in steps that grow with it")),
+    ("plan_set", Whole(&["todo.updated"])),
+    ("mode_set", Whole(SESSION)),
+    ("commands_set", Never("clients ask a route for the commands, and no event tells of new ones")),
+    ("usage_set", Partly(SESSION, "how full the context is; only what it cost is told, without its currency")),
+    ("noticed", Partly(&["tui.toast.show"], "a severity of no known name is info")),
+    ("file_changed", Partly(&["file.edited"], "all but the path")),
+    ("artifact_saved", Never("the wire has no artifacts; the file is told by the call that wrote it")),
+    (
+        "permission_asked",
+        Partly(
+            PERMISSION,
+            "the answers to choose from, which are once, always and reject; the title is in the old event",
+        ),
+    ),
+    ("permission_answered", Partly(&["permission.replied"], "who answered and why; nobody's answer is reject")),
+    ("question_asked", Whole(&["question.asked"])),
+    ("question_answered", Partly(&["question.replied", "question.rejected"], "who answered")),
+    ("compaction_started", Never("only its end is told")),
+    ("compaction_ended", Partly(&["session.compacted"], "the summary; one that failed is not told")),
+    ("checkpoint_saved", Never("the wire has no checkpoints")),
+    ("rewind_started", Never("the wire tells of messages that are hidden, not of why")),
+    ("rewound", Never("the wire tells of messages that are hidden, not of why")),
+    ("unrewound", Never("the wire tells of messages that are hidden, not of why")),
+    ("message_hidden", Whole(&["message.removed"])),
+    (
+        "failed",
+        Partly(
+            &["session.error"],
+            "code, details and whether it may be retried, but for a provider's; eight kinds are five",
+        ),
+    ),
+    ("foreign", Never("what we have no word for cannot be put into other words")),
+    ("instance_disposed", Whole(&["server.instance.disposed"])),
+    ("version_changed", Whole(&["installation.updated"])),
+    ("update_found", Whole(&["installation.update-available"])),
+    ("branch_changed", Partly(&["vcs.branch.updated"], "the folder, which the envelope of the global feed names")),
+    ("pty_changed", Partly(PTY, "what is known of one that exited or is gone, but for its id and exit code")),
+];
