@@ -1,24 +1,49 @@
-//! What the document demands of a stream, and how this dialect carries each fact.
+//! What the document demands of a stream.
 
-use crate::check::{Findings, Law, Manners, Packet, Rule};
+mod order;
+mod rules;
 
-const JSON: Rule = Rule { name: "json", section: "TODO", demand: "Each event is one JSON object." };
-const CUT: Rule = Rule { name: "cut", section: "TODO", demand: "The stream ends after an event." };
-const MANNERS: Manners = Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+use crate::check::{Findings, Manners, Packet};
+use order::Order;
+use rules::Shape;
 
-pub(crate) fn law() -> Box<dyn Law> {
-    Box::new(Order)
+const MANNERS: Manners = Manners {
+    bare: Some(&rules::BARE),
+    crlf: Some(&rules::CRLF),
+    id: Some(&rules::ID),
+    event: Some((&rules::EVENT, &[])),
+    data: Some(&rules::DATA),
+    json: &rules::JSON,
+    cut: &rules::CUT,
+};
+
+pub(crate) fn law() -> Box<dyn crate::check::Law> {
+    Box::new(Law::default())
 }
 
-#[derive(Debug)]
-struct Order;
+#[derive(Debug, Default)]
+struct Law {
+    order: Order,
+}
 
-impl Law for Order {
+impl crate::check::Law for Law {
     fn manners(&self) -> &'static Manners {
         &MANNERS
     }
 
-    fn judge(&mut self, _: &Packet<'_>, _: &mut Findings<'_>) {}
+    fn judge(&mut self, packet: &Packet<'_>, out: &mut Findings<'_>) {
+        let Some(name) = packet.body["type"].as_str() else {
+            return out.add(&rules::TYPE, "`type` is missing or no string");
+        };
+        let Some(Shape { rule, fields, .. }) = rules::shape(name) else {
+            return out.add(&rules::TYPE, format!("the type is `{name}`"));
+        };
+        out.shape(rule, packet.body, fields);
+        rules::values(packet.body, out);
+        self.order.judge(name, packet.body, out);
+    }
 
-    fn end(&mut self, _: &mut Findings<'_>) {}
+    fn end(&mut self, out: &mut Findings<'_>) {
+        self.order.end(out);
+    }
 }

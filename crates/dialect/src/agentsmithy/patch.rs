@@ -7,6 +7,8 @@ pub(super) struct Patch {
     pub(super) bare_hunks: Option<usize>,
     pub(super) makes_a_file: bool,
     pub(super) removes_a_file: bool,
+    pub(super) added: u64,
+    pub(super) removed: u64,
 }
 
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ struct Reader<'a> {
     /// Lines that the open hunk still owes.
     old: u64,
     new: u64,
+    added: u64,
+    removed: u64,
     has_hunk_or_mode: bool,
 }
 
@@ -42,6 +46,8 @@ pub(super) fn read(diff: &str) -> Result<Patch, String> {
         bare_hunks: reader.first_hunk.filter(|_| reader.files == 1 && !reader.is_prefixed),
         makes_a_file: reader.makes_a_file,
         removes_a_file: reader.removes_a_file,
+        added: reader.added,
+        removed: reader.removed,
     })
 }
 
@@ -89,6 +95,8 @@ impl<'a> Reader<'a> {
             Some(b'\\') => (0, 0),
             Some(_) => return Err("a line of a hunk begins with none of ` `, `+`, `-`".to_owned()),
         };
+        self.removed += u64::from(line.starts_with('-'));
+        self.added += u64::from(line.starts_with('+'));
         let left = self.old.checked_sub(old).zip(self.new.checked_sub(new));
         (self.old, self.new) = left.ok_or_else(|| "a hunk has more lines than its header says".to_owned())?;
         Ok(())

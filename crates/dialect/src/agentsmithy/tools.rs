@@ -132,6 +132,10 @@ impl Call {
         is_file_tool(&self.name)
     }
 
+    pub(super) fn removes_a_file(&self) -> bool {
+        self.name == "delete_file"
+    }
+
     pub(super) fn text(&self, arg: &str) -> Option<String> {
         self.args.value().get(arg).and_then(Value::as_str).map(str::to_owned)
     }
