@@ -10,6 +10,7 @@
 
 mod ask;
 mod block;
+mod carriage;
 mod decode;
 mod encode;
 mod interpreter;
@@ -24,8 +25,9 @@ mod tool;
 mod wire;
 mod write;
 
+pub(crate) use carriage::CARRIAGE;
 pub use decode::Decoder;
 pub use encode::Encoder;
 pub use interpreter::Interpreter;
-pub(crate) use law::{CARRIAGE, law};
+pub(crate) use law::law;
 pub use rpc::{Id, Message, MessageError};

@@ -17,7 +17,8 @@ pub(super) struct PermissionParams<'a> {
     session_id: &'a str,
     tool_call: ToolCall<'a>,
     options: Vec<Choice<'a>>,
-    _meta: Meta<PermissionMark>,
+    #[serde(rename = "_meta")]
+    meta: Meta<PermissionMark>,
 }
 
 #[derive(Serialize)]
@@ -56,7 +57,7 @@ impl<'a> PermissionParams<'a> {
             metadata: e.metadata.as_ref().map(|metadata| metadata.whole(blobs).into_owned()),
         };
         let options = e.options.iter().map(Choice::from).collect();
-        PermissionParams { session_id: session, tool_call, options, _meta: Meta { tolka: mark } }
+        PermissionParams { session_id: session, tool_call, options, meta: Meta { tolka: mark } }
     }
 }
 

@@ -68,9 +68,10 @@ impl Telling<'_> {
         #[serde(rename_all = "camelCase")]
         struct Cancelled<'a> {
             request_id: &'a str,
-            _meta: Meta<AnswerMark>,
+            #[serde(rename = "_meta")]
+            meta: Meta<AnswerMark>,
         }
-        let params = Cancelled { request_id: request.as_str(), _meta: Meta { tolka: mark } };
+        let params = Cancelled { request_id: request.as_str(), meta: Meta { tolka: mark } };
         self.out.push(&write::notification("$/cancel_request", Some(params)));
     }
 }
@@ -130,17 +131,17 @@ impl Encoder {
         let prompt = to.tip.taken.as_ref().map(|queued| &queued.prompt).filter(|prompt| !prompt.content.is_empty());
         let Some(prompt) = prompt else {
             // Clients show nothing of this, and whoever reads the stream knows where the turn begins.
-            return to.update(&Update::SessionInfoUpdate { title: None, _meta: Some(mark()) });
+            return to.update(&Update::SessionInfoUpdate { title: None, meta: Some(mark()) });
         };
         for block in &prompt.content {
             let content = Content::of(block, to.blobs);
-            to.update(&Update::UserMessageChunk { content, message_id: prompt.message.as_str(), _meta: mark() });
+            to.update(&Update::UserMessageChunk { content, message_id: prompt.message.as_str(), meta: mark() });
         }
     }
 
     fn changed(e: &SessionChanged, to: &mut Telling<'_>) {
         if let Some(title) = &e.title {
-            to.update(&Update::SessionInfoUpdate { title: Some(title), _meta: None });
+            to.update(&Update::SessionInfoUpdate { title: Some(title), meta: None });
         }
         if let Some(mode) = &e.mode {
             to.update(&Update::CurrentModeUpdate { current_mode_id: mode });

@@ -1,27 +1,309 @@
-//! What the document demands of a stream, and how this dialect carries each fact.
+//! What the protocol demands of a conversation: both sides of it, one alone, or our own telling of a session.
+//!
+//! A stream with one side has no requests of the other, so less can be held against it: what it does not show is taken
+//! to be in order. Memory is bounded by what is open; a turn's calls are forgotten with it.
 
-use crate::CarriageTable;
-use crate::check::{Findings, Law, Manners, Packet, Rule};
+mod rule;
+mod shape;
+mod talk;
 
-pub(crate) const CARRIAGE: &CarriageTable = &[];
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-const JSON: Rule = Rule { name: "json", section: "TODO", demand: "Each event is one JSON object." };
-const CUT: Rule = Rule { name: "cut", section: "TODO", demand: "The stream ends after an event." };
-const MANNERS: Manners = Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+use serde_json::Value;
+
+use self::rule::*;
+use self::talk::{Seen, Talk, Turn};
+use super::method::{Side, Sort, method};
+use crate::check::{Findings, Law, Manners, Packet};
+
+/// Requests that nobody answers, and sessions, are forgotten after so many.
+const REMEMBERED: usize = 4096;
+const WITHDRAWN: usize = 64;
 
 pub(crate) fn law() -> Box<dyn Law> {
-    Box::new(Order)
+    Box::new(Order::default())
+}
+
+#[derive(Debug, Default)]
+struct Order {
+    sessions: BTreeMap<String, Talk>,
+    last: String,
+    /// Requests without a response, by who sent them.
+    waiting: HashMap<(Side, String), Waiting>,
+    /// Requests that need no response any more and may still get one.
+    withdrawn: VecDeque<String>,
+    seen: Seen,
+    told_version: bool,
 }
 
 #[derive(Debug)]
-struct Order;
+struct Waiting {
+    method: String,
+    session: String,
+    /// The options of a permission.
+    options: Vec<String>,
+}
 
 impl Law for Order {
     fn manners(&self) -> &'static Manners {
         &MANNERS
     }
 
-    fn judge(&mut self, _: &Packet<'_>, _: &mut Findings<'_>) {}
+    fn name<'a>(&self, packet: &'a Value) -> &'a str {
+        let message = packet.get("msg").unwrap_or(packet);
+        let update = message["params"]["update"]["sessionUpdate"].as_str();
+        let outcome = if message.get("error").is_some() { "error" } else { "result" };
+        match message["method"].as_str() {
+            Some("session/update") => update.unwrap_or("session/update"),
+            Some(method) => method,
+            None if packet["dir"] == "noise" => "noise",
+            None => outcome,
+        }
+    }
 
-    fn end(&mut self, _: &mut Findings<'_>) {}
+    fn judge(&mut self, packet: &Packet<'_>, out: &mut Findings<'_>) {
+        let body = packet.body;
+        let is_recorded = body.get("dir").is_some() && body.get("msg").is_some();
+        if !is_recorded {
+            return self.message(None, body, out);
+        }
+        if !body["t"].is_number() {
+            out.add(&ENVELOPE, "`t` is missing or no number");
+        }
+        match body["dir"].as_str() {
+            Some("c2a") => self.message(Some(Side::Client), &body["msg"], out),
+            Some("a2c") => self.message(Some(Side::Agent), &body["msg"], out),
+            Some("noise") => out.add(&NOISE, "the agent wrote something that is no message"),
+            _ => out.add(&ENVELOPE, "`dir` is none of c2a, a2c and noise"),
+        }
+    }
+
+    fn end(&mut self, out: &mut Findings<'_>) {
+        for (session, talk) in &self.sessions {
+            let problem = match &talk.turn {
+                Some(Turn::Prompted(open)) => format!("{open} prompts of `{session}` have no response"),
+                Some(Turn::Marked { id, .. }) => format!("{id} has no response"),
+                Some(Turn::Implied { has_words: true }) => "what the user said has no response".to_owned(),
+                Some(Turn::Implied { has_words: false }) | None => continue,
+            };
+            out.add(&TRUNCATED, problem);
+        }
+    }
+}
+
+impl Order {
+    fn message(&mut self, side: Option<Side>, message: &Value, out: &mut Findings<'_>) {
+        if message["jsonrpc"] != "2.0" && !std::mem::replace(&mut self.told_version, true) {
+            out.add(&VERSION, "`jsonrpc` is not \"2.0\", here and perhaps further on");
+        }
+        let name = message.get("method").and_then(Value::as_str);
+        let id = message.get("id").filter(|id| !id.is_null());
+        if id.is_some_and(|id| !id.is_string() && !id.is_i64() && !id.is_u64()) {
+            return out.add(&MESSAGE, "`id` is neither a string nor a whole number");
+        }
+        let (result, error) = (message.get("result"), message.get("error"));
+        match (name, result, error) {
+            (Some(name), None, None) => self.called(side, name, id, &message["params"], out),
+            (None, Some(result), None) => self.responded(side, id, Ok(result), out),
+            (None, None, Some(error)) => {
+                out.shape(&SHAPE, error, shape::ERROR);
+                self.responded(side, id, Err(()), out);
+            }
+            (Some(_), ..) => out.add(&MESSAGE, "a method stands beside a result or an error"),
+            (None, Some(_), Some(_)) => out.add(&MESSAGE, "there are both a result and an error"),
+            (None, None, None) => out.add(&MESSAGE, "there is no method, no result and no error"),
+        }
+    }
+
+    fn called(&mut self, side: Option<Side>, name: &str, id: Option<&Value>, params: &Value, out: &mut Findings<'_>) {
+        let known = method(name);
+        if known.is_none() && !name.starts_with('_') {
+            out.add(&METHOD, format!("there is no method `{name}`"));
+        }
+        let from = side.or(known.and_then(|known| known.from)).unwrap_or(Side::Agent);
+        self.seen.client |= from == Side::Client;
+        if let Some(known) = known {
+            let sort = if id.is_some() { Sort::Request } else { Sort::Notification };
+            if known.from.is_some_and(|right| right != from) {
+                return out.add(&SENDER, format!("`{name}` is not this side's to send"));
+            }
+            if known.sort != sort {
+                let problem =
+                    if id.is_some() { "is a notification and has an `id`" } else { "is a request without `id`" };
+                return out.add(&SENDER, format!("`{name}` {problem}"));
+            }
+            let fields = shape::params(name);
+            if !fields.is_empty() {
+                out.shape(&SHAPE, params, fields);
+            }
+        }
+        let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
+        if let Some(id) = id {
+            self.waits(from, id, name, &session, params, out);
+        }
+        match name {
+            "session/load" | "session/resume" => {
+                let talk = self.sessions.entry(session.clone()).or_default();
+                self.last = session;
+                if name == "session/load" {
+                    talk.load();
+                }
+            }
+            "session/prompt" => {
+                shape::contents(params, out);
+                self.talk(&session, out).prompted();
+            }
+            "session/update" => self.update(&session, &params["update"], out),
+            "$/cancel_request" => self.withdraw(from, &params["requestId"], out),
+            "session/request_permission" => {
+                shape::contents(&params["toolCall"], out);
+                self.talk(&session, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn waits(&mut self, from: Side, id: &Value, method: &str, session: &str, params: &Value, out: &mut Findings<'_>) {
+        if self.waiting.len() >= REMEMBERED {
+            self.waiting.clear();
+        }
+        let options = params["options"].as_array().into_iter().flatten();
+        let options = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
+        let waiting = Waiting { method: method.to_owned(), session: session.to_owned(), options };
+        if self.waiting.insert((from, id.to_string()), waiting).is_some() {
+            out.add(&DOUBLE_ID, format!("the id {id} is that of a request that still waits"));
+        }
+    }
+
+    /// The session of this name. The first is what it is; another must have been opened.
+    fn talk(&mut self, session: &str, out: &mut Findings<'_>) -> &mut Talk {
+        if !self.sessions.contains_key(session) && !self.sessions.is_empty() && !session.is_empty() {
+            out.add(&SESSION, format!("the session `{session}` was not opened; `{}` was", self.last));
+        }
+        if self.sessions.len() >= REMEMBERED {
+            self.sessions.clear();
+        }
+        self.last = session.to_owned();
+        self.sessions.entry(session.to_owned()).or_default()
+    }
+
+    fn update(&mut self, session: &str, update: &Value, out: &mut Findings<'_>) {
+        let Some(kind) = update["sessionUpdate"].as_str() else { return };
+        match shape::update(kind) {
+            Some(fields) => {
+                out.shape(&SHAPE, update, fields);
+                shape::contents(update, out);
+            }
+            None if kind.starts_with('_') => {}
+            None => out.add(&KIND, format!("an update of the kind `{kind}`")),
+        }
+        self.seen.marks |= update["_meta"]["tolka"]["turn"].is_string();
+        let seen = self.seen;
+        self.talk(session, out).update(kind, update, seen, out);
+    }
+
+    fn responded(
+        &mut self,
+        side: Option<Side>,
+        id: Option<&Value>,
+        result: Result<&Value, ()>,
+        out: &mut Findings<'_>,
+    ) {
+        let Some(id) = id.map(Value::to_string) else { return };
+        let is_of_client = result.is_ok_and(|result| result.get("outcome").or(result.get("action")).is_some());
+        let from = match side {
+            Some(Side::Agent) => [Side::Client; 2],
+            Some(Side::Client) => [Side::Agent; 2],
+            None if is_of_client => [Side::Agent, Side::Client],
+            None => [Side::Client, Side::Agent],
+        };
+        let waiting = from.into_iter().find_map(|from| Some((from, self.waiting.remove(&(from, id.clone()))?)));
+        let Some((from, waiting)) = waiting else {
+            return self.unasked(&id, result, out);
+        };
+        self.seen.client |= from == Side::Agent;
+        if let Ok(result) = result {
+            let fields = shape::result(&waiting.method);
+            if !fields.is_empty() {
+                out.shape(&SHAPE, result, fields);
+            }
+            let chosen = result["outcome"]["optionId"].as_str();
+            if let Some(chosen) = chosen.filter(|chosen| !waiting.options.iter().any(|option| option == chosen)) {
+                out.add(&OPTION, format!("`{chosen}` was not offered"));
+            }
+        }
+        match waiting.method.as_str() {
+            "session/new" => {
+                if let Some(session) = result.ok().and_then(|result| result["sessionId"].as_str()) {
+                    self.last = session.to_owned();
+                    self.sessions.entry(session.to_owned()).or_default();
+                }
+            }
+            "session/load" => self.sessions.entry(waiting.session).or_default().loaded(),
+            "session/prompt" => self.end_turn(&waiting.session, out),
+            _ => {}
+        }
+    }
+
+    /// The response to a request that the stream does not show.
+    fn unasked(&mut self, id: &str, result: Result<&Value, ()>, out: &mut Findings<'_>) {
+        if let Some(at) = self.withdrawn.iter().position(|withdrawn| withdrawn == id) {
+            self.withdrawn.remove(at);
+            return;
+        }
+        let is_stop = result.is_ok_and(|result| result.get("stopReason").is_some());
+        let is_named = |turn: &Option<Turn>| matches!(turn, Some(Turn::Marked { id: own, .. }) if id == Value::from(own.as_str()).to_string());
+        let named = self.sessions.iter().find(|(_, talk)| is_named(&talk.turn)).map(|(session, _)| session.clone());
+        if let Some(result) = result.ok().filter(|_| is_stop || named.is_some()) {
+            out.shape(&SHAPE, result, shape::result("session/prompt"));
+        }
+        if let Some(session) = named {
+            return self.end_turn(&session, out);
+        }
+        if self.seen.client || self.seen.marks {
+            out.add(&RESPONSE, format!("no request with the id {id} waits"));
+        }
+        let last = self.last.clone();
+        let is_implied = self.sessions.get(&last).is_some_and(|talk| matches!(talk.turn, Some(Turn::Implied { .. })));
+        if is_stop || is_implied {
+            self.end_turn(&last, out);
+        }
+    }
+
+    fn end_turn(&mut self, session: &str, out: &mut Findings<'_>) {
+        let Some(talk) = self.sessions.get_mut(session) else { return };
+        if !talk.end() {
+            return;
+        }
+        // The answers of one who is not in the stream are not known.
+        let is_known = self.seen.client || self.seen.marks;
+        let open = |(from, _): &(Side, String), ask: &Waiting| *from == Side::Agent && ask.session == session;
+        let open: Vec<_> =
+            self.waiting.iter().filter(|(key, ask)| open(key, ask)).map(|(key, _)| key.clone()).collect();
+        for key in open {
+            let ask = self.waiting.remove(&key);
+            let is_of_person =
+                |ask: &Waiting| matches!(&*ask.method, "session/request_permission" | "elicitation/create");
+            if is_known && ask.as_ref().is_some_and(is_of_person) {
+                out.add(&OPEN_ASK, format!("the request {} has no answer", key.1));
+            }
+        }
+    }
+
+    fn withdraw(&mut self, from: Side, id: &Value, out: &mut Findings<'_>) {
+        let id = id.to_string();
+        let is_known = [from, Side::Agent, Side::Client].into_iter().any(|from| match from {
+            Side::Agent => self.waiting.remove(&(from, id.clone())).is_some(),
+            // Its response is still to come.
+            Side::Client => self.waiting.contains_key(&(from, id.clone())),
+        });
+        if is_known {
+            if self.withdrawn.len() >= WITHDRAWN {
+                self.withdrawn.pop_front();
+            }
+            self.withdrawn.push_back(id);
+        } else if self.seen.marks {
+            out.add(&RESPONSE, format!("no request with the id {id} waits"));
+        }
+    }
 }

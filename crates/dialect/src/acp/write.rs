@@ -81,7 +81,8 @@ pub(super) enum Update<'a> {
         content: Content<'a>,
         #[serde(skip_serializing_if = "str::is_empty")]
         message_id: &'a str,
-        _meta: Meta<TurnMark>,
+        #[serde(rename = "_meta")]
+        meta: Meta<TurnMark>,
     },
     AgentMessageChunk {
         content: Content<'a>,
@@ -105,8 +106,8 @@ pub(super) enum Update<'a> {
     SessionInfoUpdate {
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        _meta: Option<Meta<TurnMark>>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Meta<TurnMark>>,
     },
     UsageUpdate {
         used: u64,

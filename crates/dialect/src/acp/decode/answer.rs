@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tolka_facts::event::{PermissionAnswered, QuestionAnswered};
-use tolka_facts::{Cause, Draft, Json, RequestId, SessionId};
+use tolka_facts::{Cause, Draft, Json, RequestId};
 
 use super::super::ask;
 use super::super::mark::{self, AnswerMark, Outcome};

@@ -233,7 +233,8 @@ impl Session {
                 let is_cut = error.read::<ErrorData>().and_then(|error| mark::read::<StopMark>(&error.data));
                 self.interpreter.close(Finish::Error, out);
                 if is_cut.is_some_and(|mark| mark.stop == INTERRUPTED) {
-                    return out.push(ended(turn, Stop::Interrupted).with_raw(error));
+                    let ended = ended(turn, Stop::Interrupted).event;
+                    return out.push(Draft::agent(ended).with_raw(error));
                 }
                 out.push(Draft::agent(self.interpreter.failed(&error)).with_raw(error));
                 out.push(ended(turn, Stop::Failed));
