@@ -13,7 +13,6 @@ mod history;
 mod input;
 mod law;
 mod marks;
-mod recent;
 mod tools;
 mod wire;
 

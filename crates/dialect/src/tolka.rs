@@ -1,13 +1,15 @@
 //! Our own wire: each fact is one frame, as the journal stores it (`Fact`'s JSON, with its version in `v`).
 //! A value of over 32 KiB stands in it as a head and a hash; `/v1/blobs/{hash}` has the whole.
 
+mod carriage;
 mod law;
 
 use tolka_facts::{Blobs, Draft, Fact, Tip};
 
 use crate::{DecodeError, Frames, Heard, SseEvent, SseReader};
 
-pub(crate) use law::{CARRIAGE, law};
+pub(crate) use carriage::CARRIAGE;
+pub(crate) use law::law;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Encoder;

@@ -1,5 +1,5 @@
 //! Decoders take any bytes: random ones, and real streams cut, doubled and flipped. They answer with drafts or
-//! with an error, never with a panic, and the facts they draft can be told again.
+//! with an error, never with a panic, and the facts they draft can be told again. Judges find what they find.
 //!
 //! In the suite this runs for a moment; `make fuzz` gives it FUZZ_SECONDS.
 
@@ -74,6 +74,12 @@ fn feed(dialect: Dialect, bytes: &[u8], chance: &mut Chance) {
         let _ = decoder.feed(part, &mut drafts);
     }
     let _ = decoder.finish(&mut drafts);
+    let (mut judge, mut found) = (dialect.judge(), Vec::new());
+    for part in [&bytes[..cut], &bytes[cut..]] {
+        judge.feed(part, &mut found);
+    }
+    judge.finish(&mut found);
+    assert!(found.iter().all(|finding| finding.line > 0), "a finding of {dialect} has no line");
     for telling in Dialect::ALL {
         let (mut encoder, mut tip, mut frames) = (telling.encoder(), Tip::default(), Frames::default());
         for (seq, draft) in (1..).zip(drafts.iter().map(|heard| heard.draft.clone())) {

@@ -49,6 +49,27 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Whether the value itself is right; what it holds is another matter.
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Kind::Any => true,
+            Kind::Text => value.is_string(),
+            Kind::Id(prefix) => value.as_str().is_some_and(|text| text.starts_with(prefix)),
+            Kind::Time => value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
+            Kind::Number => value.is_number(),
+            Kind::Integer => value.is_i64() || value.is_u64(),
+            Kind::Bool => value.is_boolean(),
+            Kind::True => *value == Value::Bool(true),
+            Kind::Null => value.is_null(),
+            Kind::OneOf(names) => value.as_str().is_some_and(|text| names.contains(&text)),
+            Kind::Open | Kind::Object(_) | Kind::Tagged(..) | Kind::Map(_) => value.is_object(),
+            Kind::EmptyObject => value.as_object().is_some_and(Map::is_empty),
+            Kind::EmptyList => value.as_array().is_some_and(Vec::is_empty),
+            Kind::List(_) => value.is_array(),
+            Kind::Or(kind) => value.is_null() || kind.fits(value),
+        }
+    }
+
     fn words(self) -> String {
         match self {
             Kind::Any => "anything".to_owned(),
@@ -93,7 +114,7 @@ fn check_fields(object: &Map<String, Value>, fields: &[Field], path: &str, out: 
 }
 
 fn check(value: &Value, kind: Kind, name: &str, out: &mut Vec<String>) {
-    if !fits(value, kind) {
+    if !kind.fits(value) {
         return out.push(format!("`{name}` is {}, not {}", shown(value), kind.words()));
     }
     match (kind, value) {
@@ -107,27 +128,6 @@ fn check(value: &Value, kind: Kind, name: &str, out: &mut Vec<String>) {
             items.iter().enumerate().for_each(|(at, item)| check(item, *kind, &format!("{name}[{at}]"), out));
         }
         _ => {}
-    }
-}
-
-/// Whether the value itself is right; what it holds is another matter.
-fn fits(value: &Value, kind: Kind) -> bool {
-    match kind {
-        Kind::Any => true,
-        Kind::Text => value.is_string(),
-        Kind::Id(prefix) => value.as_str().is_some_and(|text| text.starts_with(prefix)),
-        Kind::Time => value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
-        Kind::Number => value.is_number(),
-        Kind::Integer => value.is_i64() || value.is_u64(),
-        Kind::Bool => value.is_boolean(),
-        Kind::True => *value == Value::Bool(true),
-        Kind::Null => value.is_null(),
-        Kind::OneOf(names) => value.as_str().is_some_and(|text| names.contains(&text)),
-        Kind::Open | Kind::Object(_) | Kind::Tagged(..) | Kind::Map(_) => value.is_object(),
-        Kind::EmptyObject => value.as_object().is_some_and(Map::is_empty),
-        Kind::EmptyList => value.as_array().is_some_and(Vec::is_empty),
-        Kind::List(_) => value.is_array(),
-        Kind::Or(kind) => value.is_null() || fits(value, *kind),
     }
 }
 

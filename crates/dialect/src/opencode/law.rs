@@ -13,8 +13,8 @@ mod session;
 use serde_json::Value;
 
 use super::Profile;
-use super::recent::Recent;
 use crate::check::{Field, Findings, Law, Manners, Packet, Rule, problems};
+use crate::recent::Recent;
 use message::Messages;
 use session::Sessions;
 

@@ -42,6 +42,28 @@ fn without(packet: &mut Value, field: &str) {
     packet.as_object_mut().unwrap().remove(field).unwrap();
 }
 
+fn with(packet: &Value, field: &str, value: &str) -> Value {
+    let mut packet = packet.clone();
+    packet[field] = json!(value);
+    packet
+}
+
+fn artifact(kind: &str) -> Value {
+    json!({ "id": "art_1", "type": kind, "name": "a", "path": "a" })
+}
+
+/// Puts a packet before the end, at its time.
+fn put(packets: &mut Vec<Value>, kind: &str, mut packet: Value) {
+    packet["type"] = json!(kind);
+    packet["timestamp"] = packets[5]["timestamp"].clone();
+    packets.insert(5, packet);
+}
+
+fn swap(packets: &mut Vec<Value>, kind: &str, packet: Value) {
+    put(packets, kind, packet);
+    packets.pop();
+}
+
 type Fault = (&'static str, fn(&mut Vec<Value>), &'static [(usize, &'static str)]);
 
 /// What is spoilt, how, and the packets at which which rules are broken then.
@@ -78,17 +100,7 @@ const FAULTS: &[Fault] = &[
     ),
     ("no start", |p| drop(p.remove(1)), &[(1, "start-first")]),
     ("two starts", |p| p.insert(2, p[1].clone()), &[(2, "one-start")]),
-    (
-        "a call that waits again",
-        |p| {
-            p.insert(3, {
-                let mut back = p[2].clone();
-                back["status"] = json!("pending");
-                back
-            })
-        },
-        &[(3, "call-order")],
-    ),
+    ("a call that waits again", |p| p.insert(3, with(&p[2], "status", "pending")), &[(3, "call-order")]),
     ("news of an ended call", |p| p.insert(4, p[2].clone()), &[(4, "call-ended")]),
     ("a call without an end", |p| drop(p.remove(3)), &[(4, "calls-end")]),
     ("a plan's odd status", |p| p[4]["entries"][0]["status"] = json!("cancelled"), &[(4, "plan")]),
@@ -99,41 +111,27 @@ const FAULTS: &[Fault] = &[
     ("two ends", |p| p.push(p[5].clone()), &[(6, "one-end")]),
     (
         "two ends of two kinds",
-        |p| {
-            p.insert(5, json!({ "type": "error", "timestamp": p[5]["timestamp"], "message": "down", "code": null, "details": null }))
-        },
+        |p| put(p, "error", json!({ "message": "", "code": 1, "details": null })),
         &[(6, "one-end")],
     ),
+    ("an error without details", |p| swap(p, "error", json!({ "message": "", "code": null })), &[(5, "error")]),
     (
-        "an error without its nulls",
-        |p| p[5] = json!({ "type": "error", "timestamp": p[5]["timestamp"], "message": "down", "code": "E1" }),
-        &[(5, "error"), (5, "error")],
+        "an error's code in words",
+        |p| swap(p, "error", json!({ "message": "", "code": "E1", "details": {} })),
+        &[(5, "error")],
     ),
     ("text after the end", |p| p.push(p[0].clone()), &[(6, "turn-end")]),
     ("news of a call after the end", |p| p.extend([p[3].clone(), p[5].clone()]), &[(6, "start-first")]),
     ("no end", |p| drop(p.pop()), &[(4, "turn-end")]),
     (
-        "an artifact of no known type",
-        |p| {
-            p.insert(5, json!({ "type": "artifact_created", "timestamp": p[5]["timestamp"], "artifact": { "id": "a", "type": "pptx", "name": "a", "path": "a" } }))
-        },
+        "an artifact of no type",
+        |p| put(p, "artifact_created", json!({ "artifact": artifact("pptx") })),
         &[(5, "artifact")],
     ),
-    (
-        "an approval without its id",
-        |p| p.insert(5, json!({ "type": "approval_requested", "timestamp": p[5]["timestamp"], "session_id": "ses_1" })),
-        &[(5, "today")],
-    ),
-    (
-        "usage in words",
-        |p| {
-            p.insert(
-                5,
-                json!({ "type": "context_usage", "timestamp": p[5]["timestamp"], "used_tokens": "7", "cost": null }),
-            )
-        },
-        &[(5, "today")],
-    ),
+    ("an approval without its id", |p| put(p, "approval_requested", json!({ "session_id": "s" })), &[(5, "today")]),
+    ("usage in words", |p| put(p, "context_usage", json!({ "used_tokens": "7", "cost": null })), &[(5, "today")]),
+    ("a subagent of nobody", |p| put(p, "subagent_started", json!({ "subagent_session_id": "s" })), &[(5, "today")]),
+    ("a compaction without its null", |p| put(p, "compaction", json!({})), &[(5, "today")]),
 ];
 
 #[test]
@@ -173,7 +171,8 @@ fn a_turn_may_say_nothing() {
 fn framing_is_judged_too() {
     let packets: Vec<_> = good(Profile::Documented).iter().map(Value::to_string).collect();
     let good = String::from_utf8(written(Profile::Documented, packets.iter().map(String::as_str))).unwrap();
-    let cases: &[(&str, String, &[(u64, &str)])] = &[
+    type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
+    let cases: &[Case] = &[
         ("CR LF", good.replace('\n', "\r\n"), &[(1, "line-ends")]),
         ("CR", good.replace('\n', "\r"), &[(1, "line-ends")]),
         ("no space", good.replacen("data: ", "data:", 1), &[(2, "framing")]),

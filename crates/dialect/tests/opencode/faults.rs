@@ -379,7 +379,8 @@ fn framing_is_judged_too() {
     let frames: Vec<_> = good(Current).iter().map(|event| event.to_string().into_bytes()).collect();
     let good = String::from_utf8(sse(&frames)).unwrap();
     let last = 2 * frames.len() as u64 - 1;
-    let cases: &[(&str, String, &[(u64, &str)])] = &[
+    type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
+    let cases: &[Case] = &[
         ("CR LF", good.replace('\n', "\r\n"), &[(1, "line-ends")]),
         ("a name", format!("event: session.created\n{good}"), &[(1, "event-name")]),
         ("two lines", good.replacen("data: {", "data: {\ndata: ", 1), &[(2, "framing")]),

@@ -107,6 +107,17 @@ fn the_recordings_break_the_rules_that_the_real_server_breaks() {
     }
 }
 
+/// The document's client would get neither the session's name nor a word of the answer from the real server.
+#[test]
+fn the_real_server_is_not_the_documents() {
+    let stream = fs::read(data("recordings/opencode/question.sse")).unwrap();
+    for profile in [Profile::Documented, Profile::Superset] {
+        let found = findings(profile, &stream);
+        let found: Vec<_> = found.iter().map(|finding| (finding.line, finding.rule.name)).collect();
+        assert_eq!(found, [(5, "session"), (15, "session"), (41, "delta"), (63, "delta")], "{profile:?}");
+    }
+}
+
 /// Document 004's own shapes, each in an event.
 #[test]
 fn the_examples_of_the_document_break_no_rule() {

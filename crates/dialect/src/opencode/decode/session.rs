@@ -8,12 +8,12 @@ use tolka_facts::event::{
 };
 use tolka_facts::{Block, Cause, Draft, Json, MessageId, PartId, SessionId};
 
-use super::super::recent::Recent;
 use super::call::Call;
 use super::event::SessionInfo;
 use super::grown::Grown;
 use super::message::UserMessage;
 use super::turn::{Turn, turn_of};
+use crate::recent::Recent;
 
 /// How much of the past a session remembers, to tell a repetition from news.
 const MESSAGES: usize = 1024;

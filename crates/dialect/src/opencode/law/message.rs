@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::super::Profile;
-use super::super::recent::Recent;
 use super::part;
 use super::print::Print;
 use super::rule;
 use super::session::Session;
 use crate::check::Findings;
+use crate::recent::Recent;
 
 const REMEMBERED_MESSAGES: usize = 16 * 1024;
 const REMEMBERED_PARTS: usize = 64 * 1024;

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::super::Profile;
-use super::super::recent::Recent;
 use super::rule;
 use crate::check::Findings;
+use crate::recent::Recent;
 
 const REMEMBERED: usize = 4096;
 
@@ -53,9 +53,7 @@ impl Sessions {
         for (id, session) in self.known.iter() {
             match session.state {
                 State::Busy => out.add(&rule::BUSY_AT_END, format!("the stream ends, and `{id}` is busy")),
-                State::Resting => {
-                    out.add(&rule::IDLE_TOLD, format!("the stream ends without `session.idle` of `{id}`"))
-                }
+                State::Resting => out.add(&rule::IDLE_TOLD, format!("the stream ends before `session.idle` of `{id}`")),
                 State::Unknown | State::Idle => {}
             }
         }
@@ -73,11 +71,7 @@ impl Session {
 
     pub(super) fn status(&mut self, status: &Value, out: &mut Findings<'_>) {
         match status["type"].as_str() {
-            Some("idle") => {
-                if self.state != State::Idle {
-                    self.state = State::Resting;
-                }
-            }
+            Some("idle") if self.state != State::Idle => self.state = State::Resting,
             Some(kind @ ("busy" | "retry")) => {
                 if self.state == State::Resting {
                     out.add(&rule::IDLE_TOLD, "the session is busy again, and there was no `session.idle`");

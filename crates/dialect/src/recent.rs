@@ -2,26 +2,26 @@ use std::collections::{HashMap, VecDeque};
 
 /// Remembers the last so many things by id; the oldest make room.
 #[derive(Debug)]
-pub(super) struct Recent<T> {
+pub(crate) struct Recent<T> {
     known: HashMap<String, T>,
     order: VecDeque<String>,
     limit: usize,
 }
 
 impl<T> Recent<T> {
-    pub(super) fn of(limit: usize) -> Self {
+    pub(crate) fn of(limit: usize) -> Self {
         Recent { known: HashMap::new(), order: VecDeque::new(), limit }
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<&T> {
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.known.get(id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
         self.known.get_mut(id)
     }
 
-    pub(super) fn insert(&mut self, id: &str, value: T) {
+    pub(crate) fn insert(&mut self, id: &str, value: T) {
         if self.known.insert(id.to_owned(), value).is_some() {
             return;
         }
@@ -34,12 +34,12 @@ impl<T> Recent<T> {
     }
 
     /// What is not known may have been forgotten.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.order.len() >= self.limit
     }
 
     /// The oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.order.iter().filter_map(|id| Some((id.as_str(), self.known.get(id)?)))
     }
 }
