@@ -1,1 +1,147 @@
+//! What a client loads of a session.
 
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tolka_dialect::agentsmithy::{EntryKind, History, Page};
+use tolka_facts::event::{MessageHidden, Model, Rewound, StepEnded, StepStarted, Stop, ThoughtAppended, Unrewound};
+use tolka_facts::{MessageId, PartId, Tip, ToolStatus};
+
+use crate::generate::journal;
+use crate::{CHECKPOINT, Session};
+
+fn history(session: &Session) -> History {
+    let (mut history, mut tip) = (History::default(), Tip::default());
+    for fact in &session.facts {
+        tip.apply(fact);
+        history.apply(fact, &tip, &session.blobs);
+    }
+    history
+}
+
+fn page(session: &Session, limit: usize, before: Option<usize>) -> Value {
+    serde_json::to_value(history(session).page(limit, before)).unwrap()
+}
+
+/// Two turns: the first with a tool between two answers, the second still open.
+fn told() -> Session {
+    let mut session = Session::in_turn();
+    let step = |n: u8| StepStarted {
+        message: MessageId::from(format!("msg_{n}")),
+        model: Some(Model { provider: "p".into(), id: "m-1".into() }),
+    };
+    session.tell(step(1)).tell(ThoughtAppended { part: PartId::from("r"), text: "Hm".into() });
+    session.say("p1", "I'll look").say("p1", " first.");
+    session.call("c1", "write", r#"{"filePath":"a.py","content":"x\n"}"#);
+    session.file("a.py", None, Some("x\n"));
+    session.call("c2", "bash", r#"{"command":"ls"}"#);
+    session.ended("c1", ToolStatus::Failed).ended("c2", ToolStatus::Completed);
+    session.tell(StepEnded {
+        message: MessageId::from("msg_1"),
+        finish: tolka_facts::event::Finish::ToolCalls,
+        usage: None,
+        cost: None,
+    });
+    session.tell(step(2)).say("p2", "Done.").end(Stop::EndTurn);
+    session.prompt("trn_2", "More").say("p3", "So f");
+    session
+}
+
+#[test]
+fn a_history_has_each_event_once_in_the_order_of_its_group() {
+    let diff = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x\n";
+    let events = json!([
+        {"type": "user", "content": "Hello", "checkpoint": CHECKPOINT, "idx": 0},
+        {"type": "reasoning", "content": "Hm", "model_name": "m-1"},
+        {"type": "chat", "content": "I'll look first.", "idx": 1},
+        {"type": "tool_call", "id": "c1", "name": "write_to_file", "args": {"path": "a.py", "content": "x\n"}},
+        {"type": "tool_call", "id": "c2", "name": "run_command", "args": {"command": "ls"}},
+        {"type": "file_edit", "file": "/home/me/project/a.py", "diff": diff},
+        {"type": "chat", "content": "Done.", "idx": 2},
+        {"type": "user", "content": "More", "checkpoint": CHECKPOINT, "idx": 3},
+        {"type": "chat", "content": "So f", "idx": 4},
+    ]);
+    let whole = json!({"dialog_id": "ses_1", "events": events, "total_events": 9, "has_more": false, "first_idx": 0,
+        "last_idx": 4});
+    assert_eq!(page(&told(), 20, None), whole);
+}
+
+#[test]
+fn pages_are_cut_by_messages() {
+    let last = page(&told(), 2, None);
+    assert_eq!((&last["first_idx"], &last["last_idx"], &last["has_more"]), (&json!(3), &json!(4), &json!(true)));
+    let middle = page(&told(), 2, Some(3));
+    assert_eq!(middle["events"].as_array().unwrap().len(), 6);
+    assert_eq!((&middle["first_idx"], &middle["last_idx"], &middle["has_more"]), (&json!(1), &json!(2), &json!(true)));
+    let first = page(&told(), 2, Some(1));
+    assert_eq!((&first["first_idx"], &first["last_idx"], &first["has_more"]), (&json!(0), &json!(0), &json!(false)));
+    assert_eq!(first["total_events"], 9);
+    let none = page(&told(), 2, Some(0));
+    assert_eq!((&none["events"], &none["has_more"]), (&json!([]), &json!(false)));
+    assert_eq!(page(&told(), 20, Some(100))["events"].as_array().unwrap().len(), 9);
+    let empty = json!({"dialog_id": "ses_1", "events": [], "total_events": 0, "has_more": false, "first_idx": 0,
+        "last_idx": 0});
+    assert_eq!(page(&Session::new(), 20, None), empty);
+}
+
+#[test]
+fn what_was_undone_or_hidden_is_left_out() {
+    let contents = |session: &Session| -> Vec<String> {
+        let page = page(session, 20, None);
+        let events = page["events"].as_array().unwrap().iter();
+        events.filter_map(|event| event["content"].as_str().map(str::to_owned)).collect()
+    };
+    let mut session = told();
+    session.end(Stop::EndTurn).tell(MessageHidden { message: MessageId::from("msg_2") });
+    assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first.", "More", "So f"]);
+    let rewound = |message: &str| Rewound { checkpoint: "c".into(), message: MessageId::from(message), files: vec![] };
+    session.tell(rewound("msg_trn_2"));
+    assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first."]);
+    session.tell(Unrewound { checkpoint: "c".into(), files: vec![] });
+    assert_eq!(contents(&session).len(), 5);
+    session.tell(rewound("msg_1")).prompt("trn_3", "Again");
+    assert_eq!(contents(&session), ["Hello", "Again"]);
+    session.tell(Unrewound { checkpoint: "c".into(), files: vec![] });
+    assert_eq!(contents(&session), ["Hello", "Again"], "another turn has begun since");
+    session.tell(rewound("msg_unknown"));
+    assert_eq!(contents(&session), ["Hello", "Again"]);
+}
+
+proptest! {
+    /// Page by page, from the last back to the first, is the whole history; and it says what the stream said.
+    #[test]
+    fn pages_make_the_whole(session in journal(), limit in 1..5_usize) {
+        let history = history(&session);
+        let whole = history.page(usize::MAX, None);
+        prop_assert_eq!(whole.total_events, whole.events.len());
+        let (mut pages, mut before) = (Vec::<Page>::new(), None);
+        loop {
+            let page = history.page(limit, before);
+            let (has_more, first) = (page.has_more, page.first_idx);
+            pages.push(page);
+            if !has_more {
+                break;
+            }
+            before = Some(first);
+        }
+        let events: Vec<_> = pages.into_iter().rev().flat_map(|page| page.events).collect();
+        prop_assert_eq!(&events, &whole.events);
+        let indices: Vec<usize> = events.iter().filter_map(|entry| entry.idx).collect();
+        prop_assert!(indices.iter().copied().eq(0..indices.len()));
+        let words = |kind: &str| -> String {
+            let packets = session.packets();
+            packets.iter().filter(|p| p["type"] == kind).map(|p| p["content"].as_str().unwrap().to_owned()).collect()
+        };
+        let (mut chat, mut reasoning, mut acts) = (String::new(), String::new(), 0);
+        for entry in &events {
+            match &entry.kind {
+                EntryKind::Chat { content } => chat.push_str(content),
+                EntryKind::Reasoning { content, .. } => reasoning.push_str(content),
+                EntryKind::ToolCall { .. } | EntryKind::FileEdit { .. } => acts += 1,
+                EntryKind::User { .. } => {}
+            }
+        }
+        prop_assert_eq!((chat, reasoning), (words("chat"), words("reasoning")));
+        let told = session.packets();
+        prop_assert_eq!(acts, told.iter().filter(|p| p["type"] == "tool_call" || p["type"] == "file_edit").count());
+    }
+}

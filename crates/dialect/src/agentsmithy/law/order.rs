@@ -6,9 +6,13 @@ use serde_json::Value;
 use super::rules;
 use crate::check::Findings;
 
+const SEGMENTS: [&str; 3] = ["chat", "reasoning", "summary"];
+
 #[derive(Debug, Default)]
 pub(super) struct Order {
     phase: Phase,
+    /// The turn began with something else, and it was said; its `user` may follow or not.
+    owes_user: bool,
     dialog: Option<String>,
     /// An event of another dialog was told of; those after it may be as well.
     told_of_dialog: bool,
@@ -69,15 +73,14 @@ impl Order {
             Phase::Fresh | Phase::Done | Phase::PastDone => {}
             Phase::Failed => out.add(&rules::ERROR, "the stream ends after `error`"),
             Phase::Open => {
-                let open =
-                    ["chat", "reasoning", "summary"].into_iter().find(|k| self.segment(k) == Some(&mut Segment::Open));
+                let open = SEGMENTS.into_iter().find(|kind| self.segment(kind) == Some(&mut Segment::Open));
                 let inside = open.map(|kind| format!(", inside a {kind} segment")).unwrap_or_default();
                 out.add(&rules::NO_DONE, format!("the stream ends without `done`{inside}"));
             }
         }
     }
 
-    /// Moves on to the phase that the event brings; `false` if it is of no turn.
+    /// Moves on to the phase that the event brings; `false` if there is no more to say of it.
     fn advance(&mut self, name: &str, out: &mut Findings<'_>) -> bool {
         match (self.phase, name) {
             (Phase::Fresh | Phase::Done | Phase::PastDone, "user") => {
@@ -87,6 +90,7 @@ impl Order {
             (Phase::Fresh, name) => {
                 out.add(&rules::USER_FIRST, format!("the stream begins with `{name}`"));
                 self.phase = if name == "done" { Phase::Done } else { Phase::Open };
+                self.owes_user = true;
             }
             (Phase::Done, name) => {
                 match name {
@@ -107,6 +111,10 @@ impl Order {
                 }
             }
             (Phase::Open, "error") => self.phase = Phase::Failed,
+            (Phase::Open, "user") if self.owes_user => {
+                self.owes_user = false;
+                return false;
+            }
             (Phase::Open, "user") => {
                 out.add(&rules::NO_DONE, "another `user`, and the turn before has no `done`");
                 *self = Order { phase: Phase::Open, ..Order::default() };
@@ -135,10 +143,9 @@ impl Order {
     }
 
     fn mark(&mut self, kind: &str, mark: Mark, out: &mut Findings<'_>) {
-        if mark == Mark::Start {
-            let other = ["chat", "reasoning", "summary"].into_iter();
-            let other = other.filter(|other| *other != kind).find(|k| self.segment(k) == Some(&mut Segment::Open));
-            if let Some(other) = other {
+        for other in SEGMENTS.into_iter().filter(|other| mark == Mark::Start && *other != kind) {
+            if let Some(segment @ Segment::Open) = self.segment(other) {
+                *segment = Segment::Overdue;
                 out.add(&rules::NESTED, format!("`{kind}_start` while a {other} segment is open"));
             }
         }
@@ -163,7 +170,7 @@ impl Order {
     }
 
     fn close_all(&mut self, name: &str, out: &mut Findings<'_>) {
-        for kind in ["chat", "reasoning", "summary"] {
+        for kind in SEGMENTS {
             if let Some(segment @ Segment::Open) = self.segment(kind) {
                 *segment = Segment::Overdue;
                 out.add(&rules::UNCLOSED, format!("`{name}` while a {kind} segment is open"));
