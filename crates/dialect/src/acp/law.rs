@@ -157,7 +157,7 @@ impl Order {
             "$/cancel_request" => self.withdraw(from, &params["requestId"], out),
             "session/request_permission" => {
                 shape::contents(&params["toolCall"], out);
-                self.talk(&session, out);
+                self.talk(&session, out).asked(params["toolCall"]["toolCallId"].as_str().unwrap_or_default());
             }
             _ => {}
         }

@@ -30,6 +30,9 @@ pub(super) enum Turn {
 struct Call {
     has_ended: bool,
     is_told: bool,
+    /// Leave was asked for it. Some agents do so before they create the call, and whoever tells that on has told of the
+    /// call first.
+    is_asked: bool,
 }
 
 /// What the stream has shown of itself.
@@ -132,6 +135,12 @@ impl Talk {
         self.turn = Some(Turn::Marked { id: mark.to_owned(), is_fresh: true });
     }
 
+    pub(super) fn asked(&mut self, call: &str) {
+        if let Some(call) = self.calls.get_mut(call) {
+            call.is_asked = true;
+        }
+    }
+
     fn call(&mut self, kind: &str, update: &Value, out: &mut Findings<'_>) {
         let Some(id) = update["toolCallId"].as_str() else { return };
         let is_known = self.calls.contains_key(id);
@@ -139,7 +148,7 @@ impl Talk {
         let has_ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
         if call.has_ended && !std::mem::replace(&mut call.is_told, true) {
             out.add(&ENDED_CALL, format!("more of the call `{id}`, which has ended"));
-        } else if kind == "tool_call" && is_known && !call.is_told {
+        } else if kind == "tool_call" && is_known && !call.is_told && !call.is_asked {
             out.add(&DOUBLE_CALL, format!("the call `{id}` is created again"));
         } else if kind == "tool_call_update" && !is_known {
             out.add(&NO_CALL, format!("an update of the call `{id}`, which was not created"));
