@@ -176,14 +176,21 @@ fn kinds(frames: &str) -> Vec<String> {
     let frames = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let is_of_the_prompt = |frame: &Value| {
         let is_user = |value: &Value| value["role"] == "user";
-        frame["type"] == "prompt_queued" || frame["type"] == "session.updated" || is_user(&frame["properties"]["info"])
+        matches!(kind(frame), "prompt_queued" | "session.updated" | "user_message_chunk")
+            || is_user(&frame["properties"]["info"])
     };
     let is_of_prompt_part = |frame: &Value| {
         let part = &frame["properties"]["part"];
         part["type"] == "text" && part["time"].is_null()
     };
     let told = frames.filter(|frame| !is_of_the_prompt(frame) && !is_of_prompt_part(frame));
-    told.map(|frame| frame["type"].as_str().unwrap().to_owned()).collect()
+    told.map(|frame| kind(&frame).to_owned()).collect()
+}
+
+/// ACP's messages have no type, but updates, requests and answers.
+fn kind(frame: &Value) -> &str {
+    let names = [&frame["type"], &frame["params"]["update"]["sessionUpdate"], &frame["method"]];
+    names.into_iter().find_map(Value::as_str).unwrap_or("answer")
 }
 
 #[test]

@@ -18,9 +18,7 @@ impl About {
                 "version 1 of the protocol",
                 "no route of its own",
             ),
-            Dialect::AgentSmithy => {
-                ("AgentSmithy's chat, tool and file events", "document 003", "no route of its own yet")
-            }
+            Dialect::AgentSmithy => ("AgentSmithy's chat, tool and file events", "document 003", "/api/chat"),
             Dialect::Onyx(onyx::Profile::Documented) => (
                 "Onyx Build Mode's packets, as documented",
                 "documents 000 and 002",
@@ -31,9 +29,11 @@ impl About {
                 "documents 000 and 002, and the client",
                 "/api/build/sessions/{id}/send-message with a client_request_id, then its turn's events",
             ),
-            Dialect::OnyxSteps => {
-                ("Onyx Build Mode's first packets: steps, tools, output", "document 001", "no route of its own yet")
-            }
+            Dialect::OnyxSteps => (
+                "Onyx Build Mode's first packets: steps, tools, output",
+                "document 001",
+                "/api/build/sessions/{id}/send-message?packets=steps",
+            ),
             Dialect::OpenCode(opencode::Profile::Superset) => {
                 ("OpenCode's events: every client is right at each of them", "document 004, and the client", "/event")
             }
