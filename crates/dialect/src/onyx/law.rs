@@ -7,25 +7,23 @@
 mod rule;
 mod shape;
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
 use super::{Profile, rules};
 use crate::check::{Findings, Law, Manners, Packet, problems};
+use crate::recent::Recent;
 
-/// A turn with more calls than this is judged as if the earliest ended ones had never been.
 const REMEMBERED_CALLS: usize = 16 * 1024;
 
 pub(crate) fn law(profile: Profile) -> Box<dyn Law> {
-    Box::new(Turns { profile, calls: HashMap::new(), is_open: false, ended_at: None })
+    Box::new(Turns { profile, calls: Recent::of(REMEMBERED_CALLS), is_open: false, ended_at: None })
 }
 
 #[derive(Debug)]
 struct Turns {
     profile: Profile,
     /// Of the open turn.
-    calls: HashMap<String, Call>,
+    calls: Recent<Call>,
     is_open: bool,
     /// The time of the last end, while nothing of a turn has come since.
     ended_at: Option<Value>,
@@ -118,10 +116,10 @@ impl Turns {
     fn start(&mut self, packet: &Value, out: &mut Findings<'_>) {
         self.turn_goes_on();
         let Some(call) = packet["toolCallId"].as_str() else { return };
-        if self.calls.contains_key(call) {
-            return out.add(&rule::ONE_START, format!("`{call}` was started before"));
+        match self.calls.get(call) {
+            Some(_) => out.add(&rule::ONE_START, format!("`{call}` was started before")),
+            None => self.calls.insert(call, Call::Pending),
         }
-        self.remember(call, Call::Pending);
     }
 
     fn progress(&mut self, packet: &Value, out: &mut Findings<'_>) {
@@ -131,6 +129,7 @@ impl Turns {
             out.add(&rule::RAW_OUTPUT, problem);
         }
         match self.calls.get(call) {
+            None if self.calls.is_full() => {}
             None => out.add(&rule::START_FIRST, format!("`{call}` was not started, so that readers drop this")),
             Some(Call::Ended) => return out.add(&rule::CALL_ENDED, format!("`{call}` has ended before")),
             Some(before) if now < *before => {
@@ -138,21 +137,12 @@ impl Turns {
             }
             Some(_) => {}
         }
-        self.remember(call, now);
-    }
-
-    fn remember(&mut self, call: &str, state: Call) {
-        if self.calls.len() >= REMEMBERED_CALLS && !self.calls.contains_key(call) {
-            self.calls.retain(|_, state| *state != Call::Ended);
-        }
-        self.calls.insert(call.to_owned(), state);
+        self.calls.insert(call, now);
     }
 
     fn end_turn(&mut self, packet: &Value, out: &mut Findings<'_>) {
-        let open = self.calls.drain().filter(|(_, state)| *state != Call::Ended).map(|(call, _)| call);
-        let mut open: Vec<_> = open.collect();
-        open.sort();
-        for call in open {
+        let calls = std::mem::replace(&mut self.calls, Recent::of(REMEMBERED_CALLS));
+        for (call, _) in calls.iter().filter(|(_, state)| **state != Call::Ended) {
             out.add(&rule::CALLS_END, format!("`{call}` has not ended, and the turn does"));
         }
         let now = &packet["timestamp"];

@@ -36,7 +36,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         "turn_ended",
         Partly(
             END,
-            "the turn's id, its usage and cost where it had steps, and why it stopped, but for a failure and a \
+            "the turn's id, its cost, its usage where it had steps, and why it stopped, but for a failure and a \
              cancellation; one that was interrupted is told as aborted",
         ),
     ),

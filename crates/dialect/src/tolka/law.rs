@@ -44,17 +44,16 @@ impl Law for Journals {
         let wrong = problems(fact, ENVELOPE);
         let is_sound = wrong.is_empty();
         wrong.into_iter().for_each(|problem| out.add(&rule::ENVELOPE, problem));
-        let (Some(id), Some(seq), Some(time)) = (fact["session"].as_str(), fact["seq"].as_u64(), fact["time"].as_u64())
-        else {
-            return;
-        };
+        let (Some(id), Some(seq)) = (fact["session"].as_str(), fact["seq"].as_u64()) else { return };
+        let (time, event) = (fact["time"].as_u64(), if is_sound { read(fact, out) } else { None });
         match self.sessions.get_mut(id) {
             Some(journal) => journal.goes_on(seq, time, out),
-            None => self.sessions.insert(id, Journal::from(seq, time)),
+            None => self.sessions.insert(id, Journal::from(seq, time.unwrap_or_default())),
         }
-        let event = if is_sound { read(fact, out) } else { None };
-        if let (Some(journal), Some(event)) = (self.sessions.get_mut(id), event) {
-            journal.apply(&event, out);
+        let Some(journal) = self.sessions.get_mut(id) else { return };
+        match event {
+            Some(event) => journal.apply(&event, out),
+            None => journal.lost_a_fact(),
         }
     }
 

@@ -167,12 +167,14 @@ fn a_turn_may_say_nothing() {
     assert_eq!(judged(Profile::Documented, &packets), []);
 }
 
+/// What is spoilt, the stream, and which rules are broken in which lines.
+type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
+
 #[test]
 fn framing_is_judged_too() {
     let packets: Vec<_> = good(Profile::Documented).iter().map(Value::to_string).collect();
     let good = String::from_utf8(written(Profile::Documented, packets.iter().map(String::as_str))).unwrap();
-    type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
-    let cases: &[Case] = &[
+    let cases: &[Case<'_>] = &[
         ("CR LF", good.replace('\n', "\r\n"), &[(1, "line-ends")]),
         ("CR", good.replace('\n', "\r"), &[(1, "line-ends")]),
         ("no space", good.replacen("data: ", "data:", 1), &[(2, "framing")]),

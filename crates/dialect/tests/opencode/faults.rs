@@ -374,13 +374,15 @@ fn the_global_feed_names_the_folder() {
     assert_eq!(judged(Current, &events), [(1, "envelope"), (2, "envelope")]);
 }
 
+/// What is spoilt, the stream, and which rules are broken in which lines.
+type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
+
 #[test]
 fn framing_is_judged_too() {
     let frames: Vec<_> = good(Current).iter().map(|event| event.to_string().into_bytes()).collect();
     let good = String::from_utf8(sse(&frames)).unwrap();
     let last = 2 * frames.len() as u64 - 1;
-    type Case<'a> = (&'a str, String, &'a [(u64, &'a str)]);
-    let cases: &[Case] = &[
+    let cases: &[Case<'_>] = &[
         ("CR LF", good.replace('\n', "\r\n"), &[(1, "line-ends")]),
         ("a name", format!("event: session.created\n{good}"), &[(1, "event-name")]),
         ("two lines", good.replacen("data: {", "data: {\ndata: ", 1), &[(2, "framing")]),

@@ -1,8 +1,6 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use tolka_facts::event::{
-    PermissionAnswered, PermissionAsked, QuestionAnswered, QuestionAsked, TurnEnded, TurnStarted,
-};
+use tolka_facts::event::{PermissionAnswered, QuestionAnswered, TurnEnded, TurnStarted};
 use tolka_facts::{CallId, Event, MessageId, RequestId, ToolStatus, TurnId};
 
 use super::rule;
@@ -10,6 +8,7 @@ use crate::check::Findings;
 use crate::recent::Recent;
 
 const REMEMBERED_TURNS: usize = 1024;
+const REMEMBERED_ASKS: usize = 1024;
 const REMEMBERED_CALLS: usize = 16 * 1024;
 
 /// What is known of one session.
@@ -24,7 +23,7 @@ pub(super) struct Journal {
     /// Since the turn started; empty again when it has ended.
     step: Option<MessageId>,
     ended_calls: HashSet<CallId>,
-    asks: HashMap<RequestId, Ask>,
+    asks: Recent<Ask>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +44,10 @@ enum Past {
 
 #[derive(Debug)]
 enum Ask {
-    Permission(PermissionAsked),
-    Question(QuestionAsked),
+    /// With the answers that it offers.
+    Permission(Vec<String>),
+    /// With how many answers it wants.
+    Question(usize),
     Answered,
 }
 
@@ -61,12 +62,14 @@ impl Journal {
             turns: Recent::of(REMEMBERED_TURNS),
             step: None,
             ended_calls: HashSet::new(),
-            asks: HashMap::new(),
+            asks: Recent::of(REMEMBERED_ASKS),
         }
     }
 
-    pub(super) fn goes_on(&mut self, seq: u64, time: u64, out: &mut Findings<'_>) {
-        if seq != self.seq + 1 {
+    /// `time` is `None` where the fact has none that can be read.
+    pub(super) fn goes_on(&mut self, seq: u64, time: Option<u64>, out: &mut Findings<'_>) {
+        let time = time.unwrap_or(self.time);
+        if self.seq.checked_add(1) != Some(seq) {
             out.add(&rule::SEQ, format!("{seq} comes after {}", self.seq));
         }
         if time < self.time {
@@ -74,6 +77,11 @@ impl Journal {
         }
         self.seq = seq;
         self.time = self.time.max(time);
+    }
+
+    /// A fact could not be read. Had it been a turn's start or end, what follows would be blamed for it.
+    pub(super) fn lost_a_fact(&mut self) {
+        self.turn = Turn::Unknown;
     }
 
     pub(super) fn open_turn(&self) -> Option<&TurnId> {
@@ -108,8 +116,11 @@ impl Journal {
             }
             Event::InputAppended(e) => self.call(&e.call, out),
             Event::OutputAppended(e) => self.call(&e.call, out),
-            Event::PermissionAsked(e) => self.ask(&e.request, Ask::Permission(e.clone()), out),
-            Event::QuestionAsked(e) => self.ask(&e.request, Ask::Question(e.clone()), out),
+            Event::PermissionAsked(e) => {
+                let offered = e.options.iter().map(|option| option.id.clone()).collect();
+                self.ask(&e.request, Ask::Permission(offered), out);
+            }
+            Event::QuestionAsked(e) => self.ask(&e.request, Ask::Question(e.questions.len()), out),
             Event::PermissionAnswered(e) => self.permission_answered(e, out),
             Event::QuestionAnswered(e) => self.question_answered(e, out),
             _ => {}
@@ -141,13 +152,17 @@ impl Journal {
             }
         }
         self.turns.insert(turn.as_str(), Past::Started);
-        self.forget_turn();
         self.turn = Turn::Open(turn.clone());
     }
 
     fn turn_ended(&mut self, e: &TurnEnded, out: &mut Findings<'_>) {
-        if self.turn != Turn::Unknown && self.open_turn() != Some(&e.turn) {
-            return out.add(&rule::TURN, format!("`{}` ends, and is not open", e.turn));
+        let is_other = self.turn != Turn::Unknown && self.open_turn() != Some(&e.turn);
+        if is_other {
+            out.add(&rule::TURN, format!("`{}` ends, and is not open", e.turn));
+        }
+        // The end of a turn that is over ends nothing; that of one which nobody knows is the open one's, misnamed.
+        if is_other && self.turns.get(e.turn.as_str()) == Some(&Past::Started) {
+            return;
         }
         self.turns.insert(e.turn.as_str(), Past::Started);
         self.forget_turn();
@@ -157,7 +172,7 @@ impl Journal {
     fn forget_turn(&mut self) {
         self.step = None;
         self.ended_calls = HashSet::new();
-        self.asks = HashMap::new();
+        self.asks = Recent::of(REMEMBERED_ASKS);
     }
 
     fn call(&mut self, call: &CallId, out: &mut Findings<'_>) {
@@ -167,39 +182,40 @@ impl Journal {
     }
 
     fn ask(&mut self, request: &RequestId, ask: Ask, out: &mut Findings<'_>) {
-        if self.asks.insert(request.clone(), ask).is_some() {
+        if self.asks.get(request.as_str()).is_some() {
             out.add(&rule::ASKED_ONCE, format!("`{request}` was asked before"));
         }
+        self.asks.insert(request.as_str(), ask);
     }
 
     fn permission_answered(&mut self, e: &PermissionAnswered, out: &mut Findings<'_>) {
-        match self.asks.insert(e.request.clone(), Ask::Answered) {
-            Some(Ask::Permission(asked)) => {
-                let is_offered = |option: &String| asked.options.iter().any(|known| known.id == *option);
-                if let Some(option) = e.option.as_ref().filter(|option| !is_offered(option)) {
+        match self.asks.get(e.request.as_str()) {
+            Some(Ask::Permission(offered)) => {
+                if let Some(option) = e.option.as_ref().filter(|option| !offered.contains(option)) {
                     out.add(&rule::ANSWER, format!("`{option}` was not offered by `{}`", e.request));
                 }
             }
-            other => self.not_waiting(&e.request, other.as_ref(), out),
+            other => self.not_waiting(&e.request, other, out),
         }
+        self.asks.insert(e.request.as_str(), Ask::Answered);
     }
 
     fn question_answered(&mut self, e: &QuestionAnswered, out: &mut Findings<'_>) {
-        match self.asks.insert(e.request.clone(), Ask::Answered) {
+        match self.asks.get(e.request.as_str()) {
             Some(Ask::Question(asked)) => {
-                let asked = asked.questions.len();
-                if let Some(answers) = e.answers.as_ref().filter(|answers| answers.len() != asked) {
+                if let Some(answers) = e.answers.as_ref().filter(|answers| answers.len() != *asked) {
                     let problem = format!("{} answers to the {asked} questions of `{}`", answers.len(), e.request);
                     out.add(&rule::ANSWER, problem);
                 }
             }
-            other => self.not_waiting(&e.request, other.as_ref(), out),
+            other => self.not_waiting(&e.request, other, out),
         }
+        self.asks.insert(e.request.as_str(), Ask::Answered);
     }
 
     fn not_waiting(&self, request: &RequestId, known: Option<&Ask>, out: &mut Findings<'_>) {
         let problem = match known {
-            None if self.turn == Turn::Unknown => return,
+            None if self.turn == Turn::Unknown || self.asks.is_full() => return,
             None => "was not asked in this turn",
             Some(Ask::Answered) => "was answered before",
             Some(Ask::Permission(_) | Ask::Question(_)) => "is another kind of request",
