@@ -8,10 +8,10 @@ mod turn;
 
 use serde_json::Value;
 use tolka_facts::event::{
-    Failed, FailureKind, FileChanged, Foreign, ModeSet, PermissionAnswered, PermissionAsked, PlanSet, StepEnded,
-    StepStarted, Stop, TextAppended, ThoughtAppended, TurnEnded, Usage,
+    Failed, FailureKind, FileChanged, Finish, Foreign, ModeSet, PermissionAnswered, PermissionAsked, PlanSet,
+    StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, TurnEnded, Usage,
 };
-use tolka_facts::{CallId, Draft, Event, Json, MessageId, PartId, RequestId, Voice};
+use tolka_facts::{CallId, Cause, Draft, Event, Json, MessageId, PartId, RequestId, Voice};
 
 use super::words::{StepStatus, THINKING, UNKNOWN_CODE};
 use super::{artifact, plan, words};
@@ -32,7 +32,7 @@ pub struct Decoder {
 
 /// What a packet tells.
 enum Told {
-    Event(Event),
+    Event(Box<Event>),
     /// A fact that other facts will carry: where a segment starts or ends.
     Mark,
     /// We have no word for it, or it lacks what makes it a packet of its type.
@@ -41,7 +41,7 @@ enum Told {
 
 impl<E: Into<Event>> From<E> for Told {
     fn from(event: E) -> Self {
-        Told::Event(event.into())
+        Told::Event(Box::new(event.into()))
     }
 }
 
@@ -87,15 +87,17 @@ impl Decoder {
         let draft = match self.read(&kind, &fields, out) {
             Told::Mark => None,
             Told::Foreign => Some(Draft::agent(Foreign { origin: ORIGIN.to_owned(), what: kind })),
-            Told::Event(event @ Event::PermissionAnswered(_)) => Some(Draft::client(event)),
-            Told::Event(event) => Some(Draft::agent(event)),
+            Told::Event(event) => {
+                let is_answer = matches!(*event, Event::PermissionAnswered(_));
+                Some(Draft::new(if is_answer { Cause::Client } else { Cause::Agent }, *event))
+            }
         };
         let failure = match draft.as_ref().map(|draft| &draft.event) {
             Some(Event::Failed(failed)) => Some(failed.message == INTERRUPTED),
             _ => None,
         };
         out.extend(draft);
-        if let Some(first) = out[before..].iter_mut().find(|draft| draft.cause != tolka_facts::Cause::Tolka) {
+        if let Some(first) = out[before..].iter_mut().find(|draft| draft.cause != Cause::Tolka) {
             first.raw = Some(raw.clone());
         }
         if let Some(interrupted) = failure
@@ -182,10 +184,10 @@ impl Decoder {
         }
         turn.step = None;
         let finish = match StepStatus::read(&fields.text(&["status"]).unwrap_or_default()) {
-            StepStatus::Failed => tolka_facts::event::Finish::Error,
-            StepStatus::Cancelled => tolka_facts::event::Finish::Cancelled,
-            StepStatus::Completed if turn.has_called => tolka_facts::event::Finish::ToolCalls,
-            StepStatus::Completed => tolka_facts::event::Finish::Stop,
+            StepStatus::Failed => Finish::Error,
+            StepStatus::Cancelled => Finish::Cancelled,
+            StepStatus::Completed if turn.has_called => Finish::ToolCalls,
+            StepStatus::Completed => Finish::Stop,
         };
         Some(StepEnded { message: MessageId::from(id), finish, usage: None, cost: None }.into())
     }

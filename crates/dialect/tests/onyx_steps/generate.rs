@@ -89,6 +89,7 @@ fn op() -> impl Strategy<Value = Op> {
             told(StepEnded { message, finish, usage, cost: None }.into())
         }),
         16 => tool_changed().prop_map(move |tool| told(tool.into())),
+        3 => written().prop_map(move |tool| told(tool.into())),
         6 => (call(), output()).prop_map(move |(call, text)| told(OutputAppended { call, text }.into())),
         1 => call().prop_map(move |call| told(InputAppended { call, text: "{".into() }.into())),
         3 => file_changed().prop_map(move |changed| told(changed.into())),
@@ -203,6 +204,18 @@ fn tool_changed() -> impl Strategy<Value = ToolChanged> {
             ..ToolChanged::of(call)
         },
     )
+}
+
+/// A file written and nothing shown of it: by that alone a reader of the call knows of the file.
+fn written() -> impl Strategy<Value = ToolChanged> {
+    let names = prop::sample::select(vec!["write", "Write", "write_file", "edit"]);
+    let status = prop::sample::select(vec![ToolStatus::Running, ToolStatus::Completed, ToolStatus::Failed]);
+    (call(), names, status).prop_map(|(call, name, status)| ToolChanged {
+        name: Some(name.into()),
+        status: Some(status),
+        input: json(r#"{"filePath":"/project/w.ts","content":"hello"}"#),
+        ..ToolChanged::of(call)
+    })
 }
 
 /// One of each kind.

@@ -205,3 +205,17 @@ fn a_finding_says_where_the_rule_stands() {
          [tool-end, 001, 2. Tool Call Packets, `tool_end`]"
     );
 }
+
+/// What real agents did, as this dialect tells it.
+#[test]
+fn the_golden_streams_are_clean() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden");
+    let is_ours = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(".onyx-steps.jsonl");
+    let paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(is_ours).collect();
+    assert!(paths.len() > 10, "{} streams", paths.len());
+    for path in paths {
+        let lines = std::fs::read_to_string(&path).unwrap();
+        let frames: Vec<_> = lines.lines().map(str::to_owned).collect();
+        assert_eq!(faults(&stream(&frames)), [], "{}", path.display());
+    }
+}

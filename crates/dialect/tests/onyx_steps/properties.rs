@@ -4,14 +4,14 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tolka_dialect::onyx_steps::{Decoder, Encoder};
 use tolka_dialect::{Decoder as _, Dialect, Encoder as _, Frames, Retelling};
-use tolka_facts::event::{ArtifactKind, Finish, PlanStatus, Stop, Usage};
-use tolka_facts::{Ask, Event, Time, Tip, ToolStatus};
+use tolka_facts::event::{ArtifactKind, Finish, PlanEntry, PlanStatus, StepEnded, StepStarted, Stop, Usage};
+use tolka_facts::{Ask, Event, MessageId, Time, Tip, ToolStatus};
 
 use crate::generate::{ended, journal};
 use crate::{Session, decode, encode, judge, stream};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn a_stream_may_be_cut_anywhere(session in journal()) {
@@ -222,7 +222,7 @@ fn gist(session: &Session) -> Vec<String> {
                 gist.extend(ended.map(|tool| format!("tool {} {:?}", tool.call, tool.status)));
             }
             Event::PlanSet(e) => {
-                let entry = |entry: &tolka_facts::event::PlanEntry| {
+                let entry = |entry: &PlanEntry| {
                     let status =
                         if entry.status == PlanStatus::Cancelled { PlanStatus::Completed } else { entry.status };
                     (entry.content.clone(), status, entry.priority)
@@ -285,8 +285,6 @@ fn gist(session: &Session) -> Vec<String> {
 /// Steps are read back with the ends that they had; a step that a turn's end cuts has one too.
 #[test]
 fn steps_are_read_back() {
-    use tolka_facts::MessageId;
-    use tolka_facts::event::{StepEnded, StepStarted};
     let step = |n: u8| MessageId::from(format!("msg_{n}"));
     let mut session = Session::in_turn();
     for (n, finish) in [(1, Finish::Length), (2, Finish::Error), (3, Finish::Cancelled)] {
