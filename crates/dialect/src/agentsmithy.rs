@@ -7,6 +7,7 @@
 //! A tool is named once, when it is invoked; what came of it is a [`ToolResult`], which a client asks for. [`History`] is
 //! the same telling as it is read page by page.
 
+mod ask;
 mod blocks;
 mod carriage;
 mod decode;

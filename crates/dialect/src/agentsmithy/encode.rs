@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Blobs, Block, CallId, Event, Fact, Json, OpenTurn, Queued, Tip, Tool, ToolStatus};
 
+use super::ask;
 use super::file::FileEdit;
 use super::packet::{Addressed, Packet};
 use super::tools::{self, Call};
@@ -107,12 +108,12 @@ impl Encoder {
                 }
             }
             Event::PermissionAsked(e) => {
-                let args = Json::of(&tools::PermissionArgs::from(e));
-                self.asked(e.request.as_str(), tools::PERMISSION, &args, out);
+                let args = Json::of(&ask::PermissionArgs::from(e));
+                self.asked(e.request.as_str(), ask::PERMISSION, &args, out);
             }
             Event::QuestionAsked(e) => {
-                let args = Json::of(&tools::QuestionArgs::from(e));
-                self.asked(e.request.as_str(), tools::QUESTION, &args, out);
+                let args = Json::of(&ask::QuestionArgs::from(e));
+                self.asked(e.request.as_str(), ask::QUESTION, &args, out);
             }
             Event::CompactionStarted(e) => self.start_summary(&e.id, out),
             Event::CompactionEnded(e) => self.end_summary(&e.id, out),
@@ -223,7 +224,6 @@ impl Encoder {
         out(&Packet::FileEdit { file: &edit.file, diff: edit.diff.as_deref() });
     }
 
-    /// The document's client shows a type that it does not know as chat, so a request to the person is a call.
     fn asked(&mut self, id: &str, name: &str, args: &Json, out: &mut Out<'_>) {
         self.close(out);
         out(&Packet::ToolCall { id, name, args });

@@ -5,17 +5,13 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
-use tolka_facts::event::{PermissionAsked, PermissionOption, Question, QuestionAsked};
-use tolka_facts::{Blobs, Json, RequestId, Tool, ToolKind};
+use tolka_facts::{Blobs, Json, Tool, ToolKind};
 
 use super::blocks::{self, Replacement};
 use crate::edit::{Change, Edit};
 use crate::opencode::tool_name;
-
-pub(super) const PERMISSION: &str = "request_permission";
-pub(super) const QUESTION: &str = "ask_question";
 
 struct Row {
     ours: &'static str,
@@ -301,59 +297,4 @@ pub(super) fn shows_a_piece(tool: &Tool, edit: &Edit<'_>, all: &[Edit<'_>], blob
     let has_line = tool.locations.iter().flatten().any(|place| place.path == edit.path && place.line.is_some());
     let is_hunk = has_line && !before.ends_with('\n');
     is_asked_for || is_hunk || all.iter().filter(|other| other.path == edit.path).count() > 1
-}
-
-/// What a person is asked, as the arguments of a call.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct PermissionArgs {
-    request_id: RequestId,
-    permission: String,
-    title: String,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    patterns: Vec<String>,
-    options: Vec<PermissionOption>,
-}
-
-impl From<&PermissionAsked> for PermissionArgs {
-    fn from(asked: &PermissionAsked) -> Self {
-        PermissionArgs {
-            request_id: asked.request.clone(),
-            permission: asked.permission.clone(),
-            title: asked.title.clone(),
-            patterns: asked.patterns.clone(),
-            options: asked.options.clone(),
-        }
-    }
-}
-
-impl From<PermissionArgs> for PermissionAsked {
-    fn from(args: PermissionArgs) -> Self {
-        PermissionAsked {
-            request: args.request_id,
-            call: None,
-            permission: args.permission,
-            title: args.title,
-            patterns: args.patterns,
-            metadata: None,
-            options: args.options,
-        }
-    }
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct QuestionArgs {
-    request_id: RequestId,
-    questions: Vec<Question>,
-}
-
-impl From<&QuestionAsked> for QuestionArgs {
-    fn from(asked: &QuestionAsked) -> Self {
-        QuestionArgs { request_id: asked.request.clone(), questions: asked.questions.clone() }
-    }
-}
-
-impl From<QuestionArgs> for QuestionAsked {
-    fn from(args: QuestionArgs) -> Self {
-        QuestionAsked { request: args.request_id, call: None, questions: args.questions }
-    }
 }
