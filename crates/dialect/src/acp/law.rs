@@ -177,14 +177,22 @@ impl Order {
 
     /// The session of this name. The first is what it is; another must have been opened.
     fn talk(&mut self, session: &str, out: &mut Findings<'_>) -> &mut Talk {
-        if !self.sessions.contains_key(session) && !self.sessions.is_empty() && !session.is_empty() {
-            out.add(&SESSION, format!("the session `{session}` was not opened; `{}` was", self.last));
-        }
         if self.sessions.len() >= REMEMBERED {
             self.sessions.clear();
         }
-        self.last = session.to_owned();
-        self.sessions.entry(session.to_owned()).or_default()
+        let is_first = self.sessions.is_empty();
+        let last = std::mem::replace(&mut self.last, session.to_owned());
+        self.sessions.entry(session.to_owned()).or_insert_with(|| {
+            let mut talk = Talk::default();
+            if !is_first {
+                // What it says is of the same mistake.
+                talk.load();
+                if !session.is_empty() {
+                    out.add(&SESSION, format!("the session `{session}` was not opened; `{last}` was"));
+                }
+            }
+            talk
+        })
     }
 
     fn update(&mut self, session: &str, update: &Value, out: &mut Findings<'_>) {

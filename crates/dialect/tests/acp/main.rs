@@ -10,6 +10,7 @@ mod recordings;
 mod schema;
 mod talks;
 mod valid;
+mod words;
 
 /// The runs that OpenCode's tests are made of: nothing in them is OpenCode's.
 #[path = "../opencode/runs.rs"]

@@ -4,13 +4,32 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use jsonschema::Validator;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::support::data;
 
 pub(crate) fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();
     SCHEMA.get_or_init(|| serde_json::from_slice(&std::fs::read(data("schema/acp-v1.schema.json")).unwrap()).unwrap())
+}
+
+/// A definition and those that it refers to: to compile all of them takes long.
+fn needed(definition: &str) -> Map<String, Value> {
+    let (mut all, mut open) = (Map::new(), vec![definition.to_owned()]);
+    while let Some(name) = open.pop() {
+        let found = &schema()["$defs"][&name];
+        let text = found.to_string();
+        let refs = text.split(r##""#/$defs/"##).skip(1).filter_map(|rest| rest.split('"').next());
+        open.extend(refs.filter(|name| !all.contains_key(*name)).map(str::to_owned));
+        all.insert(name, found.clone());
+    }
+    all
+}
+
+/// Whether a value is what a definition of the schema says.
+pub(crate) fn fits(definition: &str, value: &Value) -> bool {
+    let whole = json!({ "$ref": format!("#/$defs/{definition}"), "$defs": needed(definition) });
+    jsonschema::draft202012::is_valid(&whole, value)
 }
 
 const USED: [&str; 7] = [
@@ -27,7 +46,7 @@ fn validator(definition: &str) -> &'static Validator {
     static VALIDATORS: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
     let all = VALIDATORS.get_or_init(|| {
         let of = |name: &str| {
-            let whole = json!({ "$ref": format!("#/$defs/{name}"), "$defs": schema()["$defs"] });
+            let whole = json!({ "$ref": format!("#/$defs/{name}"), "$defs": needed(name) });
             jsonschema::draft202012::new(&whole).unwrap()
         };
         USED.into_iter().map(|name| (name, of(name))).collect()
