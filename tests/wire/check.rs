@@ -20,7 +20,7 @@ fn start(args: &[&str]) -> Child {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn check(args: &[&str], input: &[u8]) -> Output {
+pub(crate) fn check(args: &[&str], input: &[u8]) -> Output {
     let mut child = start(args);
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();

@@ -128,8 +128,10 @@ fn sentence(words: &str) -> String {
     first.chain(rest).chain(['.']).collect()
 }
 
+/// A name in brackets is no packet's.
 fn code(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    let names = names.iter().map(|name| if name.starts_with('(') { (*name).to_owned() } else { format!("`{name}`") });
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn row(out: &mut String, cells: impl IntoIterator<Item = String>) {
