@@ -154,6 +154,7 @@ fn findings_of_a_stream_come_while_it_goes_on_and_ctrl_c_sums_up() {
     lines.read_to_string(&mut rest).unwrap();
     let summary = "stdin as onyx (guessed): 1 event (1 agent_message_chunk). It was left before its end.\n1 finding";
     assert!(rest.contains(summary), "{rest}");
+    assert!(rest.ends_with("another profile of the family; try --dialect onyx-current.\n"), "{rest}");
     assert_eq!(child.wait().unwrap().code(), Some(1));
     drop(stdin);
 }

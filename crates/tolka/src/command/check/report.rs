@@ -110,7 +110,22 @@ impl Report {
             print::line("")?;
         }
         print::line(self.stream(events, ended))?;
-        Ok(print::line(self.verdict())?)
+        print::line(self.verdict())?;
+        if let Some(hint) = self.hint() {
+            print::line(hint)?;
+        }
+        Ok(())
+    }
+
+    /// A guess is of a family; its profiles demand different things.
+    fn hint(&self) -> Option<String> {
+        let guessed = self.dialect.filter(|_| self.is_guessed && !self.is_clean())?;
+        let family = std::mem::discriminant(&guessed);
+        let others =
+            Dialect::ALL.into_iter().filter(|other| std::mem::discriminant(other) == family && *other != guessed);
+        let others: Vec<&str> = others.map(Dialect::name).collect();
+        (!others.is_empty())
+            .then(|| format!("It may be another profile of the family; try --dialect {}.", others.join(" or ")))
     }
 
     /// What was judged.
