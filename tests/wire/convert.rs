@@ -142,6 +142,8 @@ fn what_cannot_be_read_at_all_is_another_exit_code() {
     let missing = tolka().args(["convert", "--from", "acp", "--to", "onyx", "missing.jsonl"]).output().unwrap();
     assert_eq!((code(&missing), stdout(&missing).as_str()), (2, ""));
     assert!(stderr(&missing).contains("missing.jsonl"), "{}", stderr(&missing));
+    let empty = convert(&["--from", "onyx", "--to", "tolka"], b"hello\nworld\n");
+    assert_eq!((code(&empty), stderr(&empty).as_str()), (2, "tolka: there is no event in -\n"));
     let mut child = start(&["--from", "tolka", "--to", "tolka", "--quiet"]);
     drop(child.stdout.take());
     let _ = child.stdin.take().unwrap().write_all(&golden("demo", Dialect::Tolka));

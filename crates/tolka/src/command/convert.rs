@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use tolka_dialect::{Carriage, DecodeError, Dialect, Frames, Retelling};
 use tolka_facts::Time;
@@ -51,12 +51,13 @@ impl Convert {
             }
         };
         let mut retelling = Retelling::new(from, self.to, Time::now());
-        let mut unread = 0_u64;
+        let (mut unread, mut written) = (0_u64, 0);
         let mut told = |frames: &mut Frames, read: Result<(), DecodeError>| {
             if let Err(error) = read {
                 unread += 1;
                 eprintln!("left out: {}", print::plain(&error.to_string()));
             }
+            written += frames.len();
             write(self.to, frames)
         };
         let mut frames = Frames::default();
@@ -74,6 +75,9 @@ impl Convert {
         told(&mut frames, read)?;
         if !self.quiet {
             losses(self.to, &retelling).iter().for_each(|loss| eprintln!("{loss}"));
+        }
+        if written == 0 && unread == 0 && retelling.lost().is_empty() {
+            bail!("there is no event in {}", self.file);
         }
         if unread == 0 {
             return Ok(ExitCode::SUCCESS);
