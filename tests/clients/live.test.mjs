@@ -19,9 +19,12 @@ test("OpenCode's rich turn, prompted by Onyx and by the document's client", asyn
   const scene = await Scene.set(t, browser, { agent: recording("opencode-rich"), pace: 6 });
   await scene.play([["onyx", "first, by Onyx"]]);
   await scene.play([["document", "second, by the document"]]);
+  await scene.play([["smithy", "third, by document 003's client"]]);
+  await scene.play([["steps", "fourth, by document 001's"]]);
   const { truth } = await scene.agree();
-  assert.deepEqual(prompts(truth), ["first, by Onyx", "second, by the document"]);
-  assert.equal(tools(truth).length, 16);
+  const [first, second] = ["first, by Onyx", "second, by the document"];
+  assert.deepEqual(prompts(truth), [first, second, "third, by document 003's client", "fourth, by document 001's"]);
+  assert.equal(tools(truth).length, 32);
   assert.ok(tools(truth).includes("glob failed") && tools(truth).includes("bash completed"), tools(truth).join());
   assert.ok(truth.some((item) => item.role === "thought" || item.role === "agent"));
 });
@@ -72,13 +75,13 @@ test("Codex, prompted by the browser and by the SDK's first export", async (t) =
 
 test("the demo, prompted by the browser and, while it runs, by Onyx", async (t) => {
   const scene = await Scene.set(t, browser, { agent: "demo" });
-  await scene.play([["browser", "show me"], ["onyx", "once more"]], async () => {
-    for (const reply of ["always", "once"]) {
+  await scene.play([["browser", "show me"], ["onyx", "once more"], ["smithy", "and again"]], async () => {
+    for (const reply of ["always", "once", "once"]) {
       const { id: requestID } = await scene.permission();
       await scene.v2.permission.reply({ requestID, reply }, { throwOnError: true });
     }
   });
   const { truth, asks } = await scene.agree();
-  assert.deepEqual(prompts(truth), ["show me", "once more"]);
-  assert.deepEqual(asks.map((ask) => ask.replies), [["always"], ["once"]]);
+  assert.deepEqual(prompts(truth), ["show me", "once more", "and again"]);
+  assert.deepEqual(asks.map((ask) => ask.replies), [["always"], ["once"], ["once"]]);
 });

@@ -4,7 +4,7 @@
 import { until } from "./server.mjs";
 import { Transcript } from "./transcript.mjs";
 
-async function* packets(response) {
+export async function* packets(response) {
   const decoder = new TextDecoder();
   let rest = "";
   let event = "message";

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 
 import { Source } from "./browser.mjs";
+import { Document001, inDocument001 } from "./document-001.mjs";
+import { Document003, inDocument003 } from "./document-003.mjs";
 import { Document004 } from "./document-004.mjs";
 import { OnyxReader } from "./onyx-reader.mjs";
 import { Feed, oldClient, v2Client } from "./sdk.mjs";
@@ -32,7 +34,9 @@ export class Scene {
     t.after(() => stop.abort());
     await onyx.session.followSession(stop.signal);
     const document = new Document004(server, session.id);
-    return Object.assign(scene, { server, old, v2, feeds, session: session.id, page, sources, onyx, document });
+    const steps = new Document001(server, session.id);
+    const smithy = await Document003.open(page, server, session.id);
+    return Object.assign(scene, { server, old, v2, feeds, session: session.id, page, sources, onyx, document, steps, smithy });
   }
 
   /**
@@ -43,8 +47,9 @@ export class Scene {
     const { complete } = await this.document.respond(prompts.length);
     const seen = [complete];
     for (const [by, text] of prompts) {
-      seen.push(by === "onyx" ? this.onyx.turns.prompt(text) : this.onyx.turns.follow());
-      if (by !== "onyx") seen.push(this.prompt(by, text));
+      const readers = { onyx: this.onyx.turns, steps: this.steps, smithy: this.smithy };
+      for (const [name, reader] of Object.entries(readers)) seen.push(by === name ? reader.prompt(text) : reader.follow());
+      if (!(by in readers)) seen.push(this.prompt(by, text));
       const turn = ++this.turns;
       await until("the prompt to be taken", async () => (await this.sources.tolka.count("prompt_queued")) === turn);
     }
@@ -90,6 +95,8 @@ export class Scene {
     is(this.onyx.turns.transcript, "the Onyx reader of turns", withKinds(withoutPrompts(truth)));
     is(this.onyx.session.transcript, "the Onyx reader of the session", withKinds(withoutPrompts(truth)));
     is(await this.onyx.turns.rows(), "a reload of Onyx's page", withKinds(truth));
+    is(this.steps.transcript, "the reader of document 001", inDocument001(withoutPrompts(truth)));
+    is(this.smithy.transcript, "document 003's client", inDocument003(truth));
     const asks = asksOfFacts(facts);
     is(asksOf(old.of(this.session)), "the SDK's first export", asks);
     is(asksOf(v2.of(this.session)), "the SDK's v2", asks);

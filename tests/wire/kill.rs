@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::http::{get, new_session, post};
 use crate::recording::busy_turn;
-use crate::run::{Channel, Run, State};
+use crate::run::{Channel, Run, State, TurnStream};
 use crate::server::{DEADLINE, House, Server, free_port};
 use crate::sse::{Kept, Stream, data};
 
@@ -79,7 +79,8 @@ fn kill_often(kills: u64, chance: &mut Chance) {
     std::thread::scope(|scope| {
         let run = &run;
         let readers: Vec<_> = channels.iter().map(|channel| scope.spawn(move || run.read(address, channel))).collect();
-        let turns = scope.spawn(|| run.read_turns(address, &sessions[0]));
+        let session = &sessions[0];
+        let followers = TurnStream::ALL.map(|by| (by, scope.spawn(move || run.read_turns(address, session, by))));
         let prompts = scope.spawn(|| run.prompt(address, &sessions));
         let began = Instant::now();
         for _ in 0..kills {
@@ -107,11 +108,13 @@ fn kill_often(kills: u64, chance: &mut Chance) {
                 check_journal(&fresh, &run.state.lock().unwrap());
             }
         }
-        let turns = turns.join().unwrap();
-        for (turn, stitched) in &turns {
-            stitched.assert_same(&run.read_turn(address, &sessions[0], turn), turn);
+        for (by, follower) in followers {
+            let turns = follower.join().unwrap();
+            for (turn, stitched) in &turns {
+                stitched.assert_same(&run.read_turn(address, session, turn, by), turn);
+            }
+            println!("{} turns alike, each by a stream of {by:?}", turns.len());
         }
-        println!("{} turns alike, each by its own stream", turns.len());
         goes_on(address, &sessions[0]);
         server.kill();
     });

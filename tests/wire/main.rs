@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod check;
+mod checkpoint;
 mod cli;
 mod convert;
 mod dialects;

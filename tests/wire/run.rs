@@ -53,6 +53,38 @@ impl Channel {
     }
 }
 
+/// How a turn is followed by a stream of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TurnStream {
+    Onyx,
+    OnyxSteps,
+    /// Without `id:` lines: a reader comes back with the number of events that it has.
+    AgentSmithy,
+}
+
+impl TurnStream {
+    pub(crate) const ALL: [TurnStream; 3] = [TurnStream::Onyx, TurnStream::OnyxSteps, TurnStream::AgentSmithy];
+
+    fn open(self, address: SocketAddr, session: &str, turn: &str, had: &Kept) -> std::io::Result<Stream> {
+        let events = format!("/api/build/sessions/{session}/turns/{turn}/events");
+        match self {
+            TurnStream::Onyx => Stream::open(address, &events, had.last.as_deref()),
+            TurnStream::OnyxSteps => Stream::open(address, &format!("{events}?packets=steps"), had.last.as_deref()),
+            TurnStream::AgentSmithy => {
+                let path = format!("/api/chat?dialog_id={session}&turn={turn}&skip={}", had.events);
+                Stream::open(address, &path, None)
+            }
+        }
+    }
+
+    fn next(self, stream: &mut Stream) -> Option<Vec<u8>> {
+        match self {
+            TurnStream::Onyx | TurnStream::OnyxSteps => stream.next_told(),
+            TurnStream::AgentSmithy => stream.next_with_data(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledged {
     pub(crate) session: String,
@@ -156,7 +188,7 @@ impl Run {
     }
 
     /// Follows each turn of a session by the stream of that turn, one after the other.
-    pub(crate) fn read_turns(&self, address: SocketAddr, session: &str) -> Vec<(String, Kept)> {
+    pub(crate) fn read_turns(&self, address: SocketAddr, session: &str, by: TurnStream) -> Vec<(String, Kept)> {
         let mut turns = Vec::<(String, Kept)>::new();
         loop {
             let next = self.wait(DEADLINE, |state| {
@@ -164,18 +196,17 @@ impl Run {
                 next.map(|prompt| Some(prompt.turn.clone())).or(state.is_told.then_some(None))
             });
             let Some(turn) = next.expect("another turn comes") else { return turns };
-            let kept = self.read_turn(address, session, &turn);
+            let kept = self.read_turn(address, session, &turn, by);
             turns.push((turn, kept));
         }
     }
 
-    pub(crate) fn read_turn(&self, address: SocketAddr, session: &str, turn: &str) -> Kept {
-        let path = format!("/api/build/sessions/{session}/turns/{turn}/events");
+    pub(crate) fn read_turn(&self, address: SocketAddr, session: &str, turn: &str, by: TurnStream) -> Kept {
         let mut kept = Kept::default();
         loop {
             let server = self.state.lock().unwrap().servers;
-            if let Ok(mut stream) = Stream::open(address, &path, kept.last.as_deref()) {
-                while let Some(event) = stream.next_told() {
+            if let Ok(mut stream) = by.open(address, session, turn, &kept) {
+                while let Some(event) = by.next(&mut stream) {
                     kept.take(&event);
                     self.change(State::saw_one);
                 }

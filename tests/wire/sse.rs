@@ -81,6 +81,16 @@ impl Stream {
         }
     }
 
+    /// The next event that is no comment, on a wire without `id:` lines.
+    pub(crate) fn next_with_data(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let event = self.next()?;
+            if field(&event, "data").is_some() {
+                return Some(event);
+            }
+        }
+    }
+
     /// Reads on to the first payload that `is_it`.
     pub(crate) fn find(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {

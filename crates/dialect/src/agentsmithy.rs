@@ -18,6 +18,7 @@ mod history;
 mod law;
 mod packet;
 mod patch;
+mod piece;
 mod result;
 mod tools;
 

@@ -29,7 +29,7 @@ impl Chance {
 fn samples() -> Vec<Vec<u8>> {
     let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/");
     let mut samples = Vec::new();
-    for folder in ["data/recordings/opencode", "data/facts", "golden"] {
+    for folder in ["data/recordings/acp", "data/recordings/opencode", "data/facts", "golden"] {
         let Ok(entries) = std::fs::read_dir(format!("{data}{folder}")) else { continue };
         for entry in entries {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap_or_default();

@@ -232,6 +232,10 @@ events! {
         change: PtyChange,
         #[serde(skip_serializing_if = "Option::is_none", default)] info: Option<Json>,
     }
+    /// Clients of a family that has a current session, one for all of them, work in this one from now on.
+    SessionChosen = "session_chosen" {
+        #[serde(skip_serializing_if = "Option::is_none", default)] session: Option<SessionId>,
+    }
 }
 
 impl ToolChanged {

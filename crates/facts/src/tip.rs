@@ -329,7 +329,8 @@ impl Tip {
             | Event::VersionChanged(_)
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
-            | Event::PtyChanged(_) => {}
+            | Event::PtyChanged(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 

@@ -85,7 +85,8 @@ pub struct Append {
     pub facts: Vec<Arc<Fact>>,
     /// What the facts refer to; durable with them.
     pub blobs: Vec<(Hash, Vec<u8>)>,
-    /// Names that can be looked up in one step: where a turn began and ended, which request key was used.
+    /// Names that can be looked up in one step: where a turn began and ended, which request key was used. The first to
+    /// set one wins, unless its name starts with `last:`; then the last does.
     pub marks: Vec<(String, u64)>,
     /// What lists show of the session after these facts.
     pub head: Option<Head>,
@@ -110,7 +111,13 @@ pub enum Mark<'a> {
     TurnEnd(&'a TurnId),
     /// Where a permission or a question was answered.
     Answer(&'a RequestId),
+    /// Where a session was last chosen, in the server's own journal.
+    Chosen,
 }
+
+/// Marks of this kind stand where they were set last, all others where they were set first: a request key that was
+/// used stays where it was used.
+const MOVING: &str = "last:";
 
 impl std::fmt::Display for Mark<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -121,6 +128,7 @@ impl std::fmt::Display for Mark<'_> {
             Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
             Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
             Mark::Answer(request) => write!(f, "answered:{request}"),
+            Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }
 }

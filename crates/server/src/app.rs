@@ -10,19 +10,20 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tolka_facts::event::VersionChanged;
-use tolka_facts::{Event, SessionId, Time};
-use tolka_journal::{Journal, Scope};
+use tolka_facts::event::{ParentKind, VersionChanged};
+use tolka_facts::{Event, Head, SessionId, Time};
+use tolka_journal::{Entry, Journal, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
 use crate::metrics::Metrics;
 use crate::stream::Tongues;
 use crate::token::Keyring;
-use crate::{guard, listen, onyx, opencode, page, v1};
+use crate::{agentsmithy, guard, listen, onyx, opencode, page, v1};
 
 /// Clients come back within this time after a restart.
 const RECONNECT_MICROS: u64 = 15_000_000;
+const PAGE: usize = 512;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, Clone)]
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     /// Turns true when the server goes down; streams end on it.
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) started: Time,
+    /// Where it listens; `config.port` may have left the choice open.
+    pub(crate) port: u16,
     /// The journal's head before this run wrote anything.
     pub(crate) began_at: u64,
 }
@@ -93,6 +96,30 @@ impl App {
         let head = *self.journal().watch(&Scope::All).borrow();
         let is_fresh = Time::now().micros().saturating_sub(self.started.micros()) < RECONNECT_MICROS;
         if is_fresh && self.began_at > 0 { self.began_at } else { head }
+    }
+
+    /// Sessions as lists show them, the latest changed first. Subagents' are told inside their parents'.
+    pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
+        let mut rows = self.journal().sessions(SessionQuery::default()).await?;
+        let is_subagent = |head: &Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
+        rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
+        Ok(rows)
+    }
+
+    /// Walks a session's facts after a place, page by page, to the end that it has by then.
+    pub(crate) async fn each_fact(
+        &self,
+        session: &SessionId,
+        after: u64,
+        mut each: impl FnMut(&Entry),
+    ) -> Result<(), Fault> {
+        let (scope, mut at) = (Scope::Session(session.clone()), after);
+        loop {
+            let page = self.journal().read(&scope, at, PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            at = last.place;
+            page.iter().for_each(&mut each);
+        }
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.
@@ -144,6 +171,7 @@ impl Server {
             metrics: Metrics::default(),
             stopping,
             started: Time::now(),
+            port: address.port(),
             began_at: head,
         }));
         Ok(Server { app, listener, address, stop })
@@ -209,6 +237,7 @@ fn router(app: App) -> Router {
         .route("/metrics", get(v1::metrics))
         .merge(page::routes())
         .merge(onyx::routes())
+        .merge(agentsmithy::routes())
         .merge(opencode::routes())
         .route("/v1/", get(v1::about))
         .nest("/v1", v1::routes())

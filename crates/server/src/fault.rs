@@ -14,6 +14,7 @@ use crate::stream::TurnError;
 pub(crate) enum Family {
     Tolka,
     Onyx,
+    AgentSmithy,
     OpenCode,
 }
 
@@ -22,8 +23,10 @@ impl Family {
         let is_under = |root: &str| path == root || path.starts_with(&format!("{root}/"));
         if is_under("/v1") || is_under("/metrics") || is_under("/healthz") {
             Family::Tolka
-        } else if is_under("/api") || is_under("/sessions") {
+        } else if is_under("/api/build") || is_under("/sessions") {
             Family::Onyx
+        } else if is_under("/api") || is_under("/health") {
+            Family::AgentSmithy
         } else {
             Family::OpenCode
         }
@@ -33,6 +36,8 @@ impl Family {
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
     BadRequest(String),
+    /// It was read, and a field of it has the wrong type; only some families tell that from a bad request.
+    Invalid(String),
     Unauthorized(String),
     Forbidden(String),
     NotFound(String),
@@ -44,13 +49,22 @@ pub(crate) enum Fault {
     TooMany(String),
     Storage(String),
     Unavailable(String),
+    /// The agent failed, and there is nothing else to answer.
+    Failed(String),
+    /// The family has such a route, and Tolka has none of it yet.
+    NotThereYet(String),
     Internal,
 }
 
 impl Fault {
+    pub(crate) fn status(&self) -> StatusCode {
+        self.parts().0
+    }
+
     fn parts(&self) -> (StatusCode, &'static str, &str) {
         match self {
             Fault::BadRequest(m) => (StatusCode::BAD_REQUEST, "bad_request", m),
+            Fault::Invalid(m) => (StatusCode::UNPROCESSABLE_ENTITY, "invalid", m),
             Fault::Unauthorized(m) => (StatusCode::UNAUTHORIZED, "unauthorized", m),
             Fault::Forbidden(m) => (StatusCode::FORBIDDEN, "forbidden", m),
             Fault::NotFound(m) => (StatusCode::NOT_FOUND, "not_found", m),
@@ -62,6 +76,8 @@ impl Fault {
             Fault::TooMany(m) => (StatusCode::TOO_MANY_REQUESTS, "too_many", m),
             Fault::Storage(m) => (StatusCode::INSUFFICIENT_STORAGE, "storage", m),
             Fault::Unavailable(m) => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", m),
+            Fault::Failed(m) => (StatusCode::INTERNAL_SERVER_ERROR, "failed", m),
+            Fault::NotThereYet(m) => (StatusCode::NOT_IMPLEMENTED, "not_there_yet", m),
             Fault::Internal => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "internal",
@@ -79,6 +95,7 @@ impl Fault {
         match family {
             Family::Tolka => json!({ "error": { "code": code, "message": message } }),
             Family::Onyx => json!({ "error_code": code.to_uppercase(), "detail": message }),
+            Family::AgentSmithy => json!({ "detail": message }),
             Family::OpenCode => match self {
                 Fault::NotFound(_) => json!({ "name": "NotFoundError", "data": { "message": message } }),
                 Fault::BadRequest(_) | Fault::TooLarge(_) => {
@@ -90,7 +107,7 @@ impl Fault {
     }
 
     pub(crate) fn into_response(self, family: Family) -> Response {
-        let (status, ..) = self.parts();
+        let status = self.status();
         let mut response = (status, axum::Json(self.body(family))).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -180,4 +197,5 @@ macro_rules! family_error {
 
 family_error!(TolkaError, Family::Tolka);
 family_error!(OnyxError, Family::Onyx);
+family_error!(AgentSmithyError, Family::AgentSmithy);
 family_error!(OpenCodeError, Family::OpenCode);

@@ -238,7 +238,7 @@ fn with_cors(mut response: Response, origin: Option<HeaderValue>) -> Response {
             (header::ACCESS_CONTROL_ALLOW_CREDENTIALS, "true"),
             (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
             (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, last-event-id, x-opencode-directory"),
-            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "tolka-session, tolka-turn, x-next-cursor"),
+            (header::ACCESS_CONTROL_EXPOSE_HEADERS, "content-location, tolka-session, tolka-turn, x-next-cursor"),
             (header::VARY, "origin"),
         ];
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
@@ -278,5 +278,10 @@ mod tests {
         assert_eq!(scope(Method::POST, "/v1/sessions/ses_1/answers/per_1"), Scope::Approve);
         assert_eq!(scope(Method::DELETE, "/session/ses_1"), Scope::Admin);
         assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/queue/trn_1"), Scope::Prompt);
+        assert_eq!(scope(Method::GET, "/api/dialogs/ses_1/history"), Scope::View);
+        assert_eq!(scope(Method::POST, "/api/chat"), Scope::Prompt);
+        assert_eq!(scope(Method::PATCH, "/api/dialogs/current"), Scope::Prompt);
+        assert_eq!(scope(Method::DELETE, "/api/dialogs/ses_1"), Scope::Admin);
+        assert_eq!(scope(Method::POST, "/api/build/approvals/per_1/decision"), Scope::Approve);
     }
 }

@@ -3,9 +3,11 @@
 //! Nothing here builds a fact: requests become calls to the desk, and streams are read from the journal.
 //! Closed by default: every request passes the guard before it reaches a route.
 
+mod agentsmithy;
 mod app;
 mod fault;
 mod guard;
+mod late;
 mod listen;
 mod metrics;
 mod onyx;

@@ -6,7 +6,7 @@ use crate::fault::Family;
 /// Counters for `/metrics`, in the text form that Prometheus reads.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: [AtomicU64; 3],
+    requests: [AtomicU64; 4],
     turned_away: AtomicU64,
     readers: AtomicU64,
     streams: AtomicU64,
@@ -50,8 +50,8 @@ impl Metrics {
             }
         };
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let families = [Family::Tolka, Family::Onyx, Family::OpenCode];
-        let names = ["{family=\"tolka\"}", "{family=\"onyx\"}", "{family=\"opencode\"}"];
+        let families = [Family::Tolka, Family::Onyx, Family::AgentSmithy, Family::OpenCode];
+        let names = ["{family=\"tolka\"}", "{family=\"onyx\"}", "{family=\"agentsmithy\"}", "{family=\"opencode\"}"];
         let requests: Vec<_> =
             names.into_iter().zip(families.map(|family| read(&self.requests[family as usize]))).collect();
         metric("tolka_requests_total", "counter", "Requests by family of routes.", &requests);

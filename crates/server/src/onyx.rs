@@ -6,7 +6,9 @@
 //! sleeps), the answer is the empty shape that its client takes for "none".
 
 mod approvals;
+mod files;
 mod message;
+mod packets;
 mod sessions;
 mod shapes;
 mod telling;
@@ -34,6 +36,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/generate-suggestions", post(sessions::suggestions))
         .route("/sessions/{id}/messages", get(sessions::messages))
         .route("/sessions/{id}/artifacts", get(sessions::artifacts))
+        .route("/sessions/{id}/artifacts/{*path}", get(files::download))
         .route("/sessions/{id}/restore", post(sessions::get))
         .route("/sessions/{id}/sandbox-status", get(sessions::sandbox_status))
         .route("/sessions/{id}/webapp-info", get(sessions::webapp_info))
@@ -61,17 +64,6 @@ async fn find(app: &App, id: &str) -> Result<SessionRow, Fault> {
     let session = SessionId::from(id);
     let row = if session.is_server() { None } else { app.journal().session(&session).await? };
     row.filter(|row| !row.head.deleted).ok_or_else(|| Fault::NotFound("Session not found".to_owned()))
-}
-
-/// Walks the facts after a place, page by page, to the end that the session has by then.
-async fn each_fact(app: &App, session: &SessionId, after: u64, mut each: impl FnMut(&Entry)) -> Result<(), Fault> {
-    let (scope, mut at) = (Scope::Session(session.clone()), after);
-    loop {
-        let page = app.journal().read(&scope, at, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(()) };
-        at = last.place;
-        page.iter().for_each(&mut each);
-    }
 }
 
 /// The fact at a place that a mark gave.

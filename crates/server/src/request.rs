@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde_json::Value;
 use tokio::sync::watch;
+use tolka_facts::{SessionId, TurnId};
 
 use crate::app::App;
 use crate::fault::Fault;
@@ -130,6 +131,21 @@ pub(crate) fn stream(seat: Seat, reader: Reader, at_shutdown: AtShutdown) -> Res
     let telling = Telling { reader, stopping: seat.0.stopping.clone(), seat, at_shutdown };
     let told = futures_util::stream::unfold(telling, async |mut telling| Some((telling.next().await?, telling)));
     event_stream(Body::from_stream(told))
+}
+
+/// Says in its headers which turn a stream tells, and where that can be read again.
+pub(crate) fn named(mut response: Response, session: &SessionId, turn: &TurnId, place: Option<&str>) -> Response {
+    let names = [
+        (HeaderName::from_static("tolka-session"), Some(session.as_str())),
+        (HeaderName::from_static("tolka-turn"), Some(turn.as_str())),
+        (header::CONTENT_LOCATION, place),
+    ];
+    for (name, value) in names {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
 }
 
 pub(crate) fn event_stream(body: Body) -> Response {

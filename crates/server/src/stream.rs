@@ -20,5 +20,5 @@ pub(crate) use follow::Follow;
 pub(crate) use position::Cursor;
 pub(crate) use reader::{Reader, Until};
 pub(crate) use tongue::Tongues;
-pub(crate) use turn::{Had, TurnError};
+pub(crate) use turn::{Had, TurnError, is_end_of};
 pub(crate) use voice::{JournalBlobs, Voice};

@@ -8,14 +8,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
 use tolka_facts::event::{
-    Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop, TurnStarted,
+    Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop,
 };
 use tolka_facts::{Blobs, Block, Draft, Event, Hash, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
 use tolka_journal::{Journal, JournalError, Mark, Scope};
+use tolka_workspace::{CheckpointError, Saved};
 
 use crate::SessionError;
 use crate::answer::Answer;
 use crate::ledger::Ledger;
+use crate::saving::{DeskOptions, Saving, saved, started};
 use crate::turn::{RunningTurn, end_turn, withdraw_asks};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
@@ -80,6 +82,9 @@ pub(crate) struct Actor {
     pub(crate) ids: Arc<Ids>,
     pub(crate) mind: Option<Box<dyn Mind>>,
     pub(crate) turn: Option<RunningTurn>,
+    pub(crate) options: DeskOptions,
+    /// For the prompt at the head of the queue, before its turn starts.
+    pub(crate) saving: Option<Saving>,
     /// Told by the agent and refused by the disk; they go first when it has room again.
     pub(crate) backlog: Vec<Draft>,
     /// Those who wait until what they told is durable.
@@ -97,10 +102,11 @@ impl Actor {
         let mut idle_at = Instant::now() + IDLE;
         while !self.broken {
             self.end_lost_turn().await;
+            self.stop_stale_save();
             self.start_next().await;
             let deadline = self.turn.as_ref().and_then(|turn| turn.deadline);
             let is_blocked = !self.backlog.is_empty();
-            let is_free = self.turn.is_none() && !is_blocked;
+            let is_free = self.turn.is_none() && self.saving.is_none() && !is_blocked;
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(Command::Shutdown) => return self.shut_down().await,
@@ -115,6 +121,12 @@ impl Actor {
                     match said {
                         Some(said) => self.hear(said).await,
                         None => self.finish().await,
+                    }
+                }
+                outcome = saved(&mut self.saving) => {
+                    let turn = self.saving.take().map(|saving| saving.turn);
+                    if let Some(turn) = turn.filter(|turn| self.can_start() && self.is_next(turn)) {
+                        self.start(turn, Some(outcome)).await;
                     }
                 }
                 () = sleep_until(retry_at), if is_blocked => {
@@ -154,10 +166,21 @@ impl Actor {
         if !self.can_start() || Instant::now() < self.not_before {
             return;
         }
+        let Some(queued) = self.ledger.tip.queue.front() else { return };
+        let turn = queued.prompt.turn.clone();
+        self.saving = Saving::begin(&self.options, &self.ledger.tip.head.workspace, &queued.prompt);
+        if self.saving.is_none() {
+            self.start(turn, None).await;
+        }
+    }
+
+    async fn start(&mut self, turn: TurnId, outcome: Option<Result<Saved, CheckpointError>>) {
         let (Some(queued), Some(agent)) = (self.ledger.tip.queue.front(), self.agent.clone()) else { return };
         let prompt = queued.prompt.clone();
-        let started = Draft::tolka(TurnStarted { turn: prompt.turn.clone(), checkpoint: None });
-        if let Err(error) = self.append(started).await {
+        if let Some(Err(error)) = &outcome {
+            tracing::warn!(session = %self.session, %error, "a turn starts without a checkpoint");
+        }
+        if let Err(error) = self.append_all(started(turn, outcome)).await {
             tracing::warn!(session = %self.session, %error, "a turn cannot start yet");
             self.not_before = Instant::now() + RETRY;
             return;
@@ -173,8 +196,20 @@ impl Actor {
 
     fn can_start(&self) -> bool {
         let tip = &self.ledger.tip;
-        let is_free = self.turn.is_none() && tip.is_idle() && self.backlog.is_empty() && !tip.head.deleted;
-        is_free && !tip.queue.is_empty() && self.agent.is_some()
+        let is_free = self.turn.is_none() && self.saving.is_none() && tip.is_idle() && self.backlog.is_empty();
+        is_free && !tip.head.deleted && !tip.queue.is_empty() && self.agent.is_some()
+    }
+
+    fn is_next(&self, turn: &TurnId) -> bool {
+        self.ledger.tip.queue.front().is_some_and(|queued| queued.prompt.turn == *turn)
+    }
+
+    /// A prompt that was dropped, or whose session was deleted, needs no snapshot any more.
+    fn stop_stale_save(&mut self) {
+        let is_deleted = self.ledger.tip.head.deleted;
+        if self.saving.as_ref().is_some_and(|saving| is_deleted || !self.is_next(&saving.turn)) {
+            self.saving = None;
+        }
     }
 
     /// The prompt as the client sent it: a mind knows no blobs.
@@ -360,11 +395,16 @@ impl Actor {
     }
 
     async fn cancel(&mut self, queue_too: bool) -> Result<bool, SessionError> {
+        let starting = self.saving.as_ref().map(|saving| saving.turn.clone()).filter(|turn| self.is_next(turn));
         if queue_too {
-            let waiting: Vec<TurnId> = self.ledger.tip.queue.iter().map(|queued| queued.prompt.turn.clone()).collect();
+            let waiting = self.ledger.tip.queue.iter().map(|queued| queued.prompt.turn.clone());
+            let waiting: Vec<TurnId> = waiting.filter(|turn| starting.as_ref() != Some(turn)).collect();
             for turn in waiting {
                 self.append(Draft::client(PromptDropped { turn })).await?;
             }
+        }
+        if let Some(turn) = starting {
+            return self.cancel_start(turn).await.map(|()| true);
         }
         let Some(turn) = &mut self.turn else { return Ok(false) };
         turn.cancel();
@@ -378,6 +418,15 @@ impl Actor {
         }
         self.append_or_keep(withdrawn).await;
         Ok(true)
+    }
+
+    /// For clients a prompt whose snapshot is being taken is a turn that has begun: it ends like one.
+    async fn cancel_start(&mut self, turn: TurnId) -> Result<(), SessionError> {
+        self.append_all(started(turn, None)).await?;
+        self.saving = None;
+        let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
+        self.append_or_keep(drafts).await;
+        Ok(())
     }
 
     async fn delete(&mut self) -> Result<(), SessionError> {

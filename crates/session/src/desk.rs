@@ -5,17 +5,21 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tolka_agent::{Agent, Agents};
-use tolka_facts::event::{Model, Parent, SessionChanged, SessionCreated};
+use tolka_facts::event::{Model, Parent, SessionChanged, SessionChosen, SessionCreated};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
-use tolka_journal::{Journal, SessionQuery};
+use tolka_journal::{Journal, Mark, Scope, SessionQuery};
 
 use crate::SessionError;
 use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
 use crate::answer::Answer;
 use crate::ledger::Ledger;
+use crate::saving::DeskOptions;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
 const COMMANDS: usize = 64;
+
+/// What a session is called until somebody names it.
+pub const UNNAMED: &str = "New session";
 
 /// All live sessions.
 #[derive(Clone)]
@@ -25,6 +29,7 @@ struct Inner {
     journal: Arc<dyn Journal>,
     agents: Agents,
     ids: Arc<Ids>,
+    options: DeskOptions,
     /// A std mutex: it is held for a look-up, never over an await.
     live: Mutex<Live>,
 }
@@ -57,7 +62,11 @@ pub struct NewSession {
 
 impl Desk {
     pub fn new(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>) -> Self {
-        Desk(Arc::new(Inner { journal, agents, ids, live: Mutex::default() }))
+        Desk::with(journal, agents, ids, DeskOptions::default())
+    }
+
+    pub fn with(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
+        Desk(Arc::new(Inner { journal, agents, ids, options, live: Mutex::default() }))
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -88,7 +97,7 @@ impl Desk {
         let created = SessionCreated {
             workspace: new.workspace,
             agent: agent.name().to_owned(),
-            title: new.title.unwrap_or_else(|| "New session".to_owned()),
+            title: new.title.unwrap_or_else(|| UNNAMED.to_owned()),
             mode: new.mode,
             model: Some(new.model.unwrap_or_else(|| agent.model())),
             parent: new.parent,
@@ -143,6 +152,24 @@ impl Desk {
         let (draft, server) = (Draft::tolka(event), SessionId::server());
         let commands = self.open(&server).await?;
         call(&commands, |reply| Command::Note(draft, reply)).await
+    }
+
+    /// Makes a session the current one of those clients that have one, or none.
+    pub async fn choose(&self, session: Option<SessionId>) -> Result<(), SessionError> {
+        let (draft, server) = (Draft::client(SessionChosen { session }), SessionId::server());
+        let commands = self.open(&server).await?;
+        call(&commands, |reply| Command::Note(draft, reply)).await
+    }
+
+    /// The session that was last chosen. It may be deleted by now.
+    pub async fn chosen(&self) -> Result<Option<SessionId>, SessionError> {
+        let (journal, server) = (self.journal(), SessionId::server());
+        let Some(seq) = journal.mark(&server, &Mark::Chosen.to_string()).await? else { return Ok(None) };
+        let page = journal.read(&Scope::Session(server), seq - 1, 1).await?;
+        Ok(match page.first().map(|entry| &entry.fact.event) {
+            Some(Event::SessionChosen(chosen)) => chosen.session.clone(),
+            _ => None,
+        })
     }
 
     /// Ends every turn as interrupted, and waits until all is written.
@@ -205,6 +232,8 @@ impl Desk {
             known_agents: self.agent_names(),
             mind: None,
             turn: None,
+            options: self.0.options.clone(),
+            saving: None,
             backlog: Vec::new(),
             settling: Vec::new(),
             not_before: Instant::now(),

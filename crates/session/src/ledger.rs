@@ -118,6 +118,7 @@ fn mark(fact: &Fact, marks: &mut Vec<(String, u64)>) {
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
+        Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
     }
 }

@@ -9,9 +9,11 @@ mod answer;
 mod desk;
 mod error;
 mod ledger;
+mod saving;
 mod turn;
 
 pub use actor::{Accepted, PromptRequest};
 pub use answer::Answer;
-pub use desk::{Desk, NewSession};
+pub use desk::{Desk, NewSession, UNNAMED};
 pub use error::SessionError;
+pub use saving::DeskOptions;

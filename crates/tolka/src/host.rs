@@ -11,7 +11,8 @@ use tolka_agent::Agents;
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Server};
-use tolka_session::Desk;
+use tolka_session::{Desk, DeskOptions};
+use tolka_workspace::Checkpoints;
 
 use crate::client::Client;
 
@@ -27,7 +28,10 @@ impl Hosted {
         let journal = tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??;
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
-        let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(u64::from_le_bytes(seed))));
+        let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
+        let checkpoints = Some(Arc::new(Checkpoints::new(&config.data)));
+        let options = DeskOptions { checkpoints, ..DeskOptions::default() };
+        let desk = Desk::with(journal.clone(), agents, ids, options);
         let server = Server::bind(config, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
         Ok(Hosted { server, journal })

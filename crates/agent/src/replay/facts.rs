@@ -137,6 +137,7 @@ fn is_the_desks(event: &Event) -> bool {
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
             | Event::PtyChanged(_)
+            | Event::SessionChosen(_)
     )
 }
 

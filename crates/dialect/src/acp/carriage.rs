@@ -87,4 +87,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("update_found", Never(SERVER)),
     ("branch_changed", Never(SERVER)),
     ("pty_changed", Never("the protocol's terminals are the client's")),
+    ("session_chosen", Never("a client knows which session it shows")),
 ];

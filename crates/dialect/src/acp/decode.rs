@@ -155,7 +155,7 @@ impl Decoder {
                 Side::Agent => self.agent_asks(id, &method, &params, frame),
             },
             Message::Notification { method, params } => self.notified(sender(&method), &method, &params, frame),
-            Message::Response { id, outcome } => self.responded(side, id, outcome, frame),
+            Message::Response { id, outcome } => self.responded(side, id.as_ref(), outcome, frame),
         }
         Ok(())
     }
@@ -174,11 +174,7 @@ impl Decoder {
                     return self.tell(Some(&id), drafts, frame);
                 }
             }
-            ("$/cancel_request", from) => {
-                if self.withdrawn(from, params, frame) {
-                    return;
-                }
-            }
+            ("$/cancel_request", from) if self.withdrawn(from, params, frame) => return,
             _ => {}
         }
         let cause = if from == Side::Client { Cause::Client } else { Cause::Agent };

@@ -85,8 +85,12 @@ impl Encoder {
     /// `false` if the fact is to be told in our own words.
     fn pass(&mut self, passed: Passed, to: &mut Telling<'_>) -> bool {
         match (&to.fact.event, passed) {
-            (Event::ToolChanged(e), Passed::Update { update, call }) => self.pass_call(&e.call, update, call, to),
-            (Event::OutputAppended(e), Passed::Update { update, call }) => self.pass_call(&e.call, update, call, to),
+            (Event::ToolChanged(e), Passed::Update { update, call }) => {
+                self.pass_call(&e.call, update, call.as_deref(), to)
+            }
+            (Event::OutputAppended(e), Passed::Update { update, call }) => {
+                self.pass_call(&e.call, update, call.as_deref(), to)
+            }
             (_, Passed::Update { update, .. }) => {
                 to.pass(update);
                 true
@@ -291,7 +295,8 @@ impl Encoder {
             | Event::VersionChanged(_)
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
-            | Event::PtyChanged(_) => {}
+            | Event::PtyChanged(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 }

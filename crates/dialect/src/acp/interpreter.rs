@@ -32,6 +32,8 @@ pub struct Interpreter {
     tells_plans: bool,
     /// Summaries that are told in chunks, by compaction.
     summaries: HashMap<String, String>,
+    /// See [`Interpreter::keep_parts`].
+    keeps_parts: bool,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,14 @@ impl Interpreter {
             plan: Vec::new(),
             tells_plans: false,
             summaries: HashMap::new(),
+            keeps_parts: false,
         }
+    }
+
+    /// What is read is our own telling, in which the id of a message is that of a part. Agents' own ids may look the
+    /// same and say less.
+    pub(super) fn keep_parts(&mut self) {
+        self.keeps_parts = true;
     }
 
     /// Reads the `update` of a `session/update`.
@@ -192,8 +201,8 @@ impl Interpreter {
         self.start_step(now, out);
         let same = self.part.take_if(|open| open.voice == voice && open.message == message_id);
         let open = same.unwrap_or_else(|| {
-            // Our own streams name the part itself.
-            let ours = message_id.as_deref().filter(|id| id.starts_with("prt_")).map(PartId::from);
+            let named = message_id.as_deref().filter(|id| self.keeps_parts && id.starts_with("prt_"));
+            let ours = named.map(PartId::from);
             OpenPart { voice, part: ours.unwrap_or_else(|| self.ids.part(now)), message: message_id }
         });
         let part = open.part.clone();

@@ -264,7 +264,11 @@ impl Order {
             return;
         }
         let is_stop = result.is_ok_and(|result| result.get("stopReason").is_some());
-        let is_named = |turn: &Option<Turn>| matches!(turn, Some(Turn::Marked { id: own, .. }) if id == Value::from(own.as_str()).to_string());
+        let is_named = |turn: &Option<Turn>| match turn {
+            // Ids are compared as they are written.
+            Some(Turn::Marked { id: own, .. }) => *id == *serde_json::to_string(own).unwrap_or_default(),
+            _ => false,
+        };
         let named = self.sessions.iter().find(|(_, talk)| is_named(&talk.turn)).map(|(session, _)| session.clone());
         if let Some(result) = result.ok().filter(|_| is_stop || named.is_some()) {
             out.shape(&SHAPE, result, shape::result("session/prompt"));

@@ -73,8 +73,9 @@ pub(super) struct SessionUpdate<'a, U> {
     pub(super) update: U,
 }
 
-/// An update; its kind stands first in it.
+/// An update; its kind stands first in it. Kinds have the names of the schema.
 #[derive(Serialize)]
+#[allow(clippy::enum_variant_names, reason = "half of the protocol's names end so")]
 #[serde(tag = "sessionUpdate", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub(super) enum Update<'a> {
     UserMessageChunk {

@@ -61,4 +61,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("update_found", Never("Streams are about turns.")),
     ("branch_changed", Never("Streams are about turns.")),
     ("pty_changed", Never("Streams are about turns.")),
+    ("session_chosen", Never("A client asks which dialog is current.")),
 ];

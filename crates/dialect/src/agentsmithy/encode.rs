@@ -12,6 +12,7 @@ use tolka_facts::{Blobs, Block, CallId, Event, Fact, Json, OpenTurn, Queued, Tip
 use super::ask;
 use super::file::FileEdit;
 use super::packet::{Addressed, Packet};
+use super::piece;
 use super::tools::{self, Call};
 use crate::Frames;
 use crate::edit::Edits;
@@ -150,7 +151,8 @@ impl Encoder {
             | Event::VersionChanged(_)
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
-            | Event::PtyChanged(_) => {}
+            | Event::PtyChanged(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 
@@ -195,22 +197,18 @@ impl Encoder {
 
     fn tool_changed(&mut self, tool: &Tool, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Out<'_>) {
         // A call that waits for its input has nothing to invoke yet.
-        if tool.status != ToolStatus::Pending || has_input(tool) {
+        let is_told = self.state.calls.contains_key(&tool.call);
+        if !is_told && (tool.status != ToolStatus::Pending || Call::of(tool, blobs).is_ready()) {
             self.invoked(tool, blobs, out);
         }
-        let edits = self.state.edits.of(fact, tip, blobs);
         let workspace = &tip.head.workspace;
-        let mut has_edited = !edits.is_empty();
+        let edits = piece::whole(tool, self.state.edits.of(fact, tip, blobs), blobs);
         for edit in &edits {
-            let mut told = FileEdit::new(edit, workspace);
-            if tools::shows_a_piece(tool, edit, &edits, blobs) {
-                told.diff = None;
-            }
-            self.edited(&told, out);
+            self.edited(&FileEdit::new(edit, workspace), out);
         }
         if !tool.is_open() {
             let told = self.state.calls.remove(&tool.call).unwrap_or_default();
-            has_edited |= told.has_edited;
+            let has_edited = told.has_edited || !edits.is_empty();
             // The document tells of every file that a tool changes, also where the agent shows nothing of it.
             let path = tools::edited_file(tool, blobs).filter(|_| tool.status == ToolStatus::Completed && !has_edited);
             if let Some(path) = path {
@@ -273,12 +271,6 @@ impl crate::Encoder for Encoder {
         // Call ids are strings, so the map has string keys.
         serde_json::to_vec(&self.state).unwrap_or_default()
     }
-}
-
-/// A value that was moved out of the fact is long, so there is something in it.
-fn has_input(tool: &Tool) -> bool {
-    let is_full = |input: &Json| input.read::<serde_json::Map<_, serde_json::Value>>().is_some_and(|o| !o.is_empty());
-    tool.input.as_ref().is_some_and(is_full)
 }
 
 fn prompt_text(queued: Option<&Queued>, blobs: &dyn Blobs) -> String {

@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 use tolka_facts::{Blobs, Json, Tool, ToolKind};
 
 use super::blocks::{self, Replacement};
-use crate::edit::{Change, Edit};
 use crate::opencode::tool_name;
 
 struct Row {
     ours: &'static str,
     theirs: &'static str,
     kind: ToolKind,
+    /// Without these there is nothing to invoke: some agents begin with part of the input.
+    needs: &'static [&'static str],
     fields: &'static [Field],
 }
 
@@ -51,42 +52,59 @@ const TABLE: &[Row] = &[
         ours: "bash",
         theirs: "run_command",
         kind: ToolKind::Execute,
+        needs: &["command"],
         fields: &[
             Field { theirs: "command", ours: &["command", "cmd"], unit: Unit::Command },
             same("cwd", &["workdir", "cwd", "directory"]),
             Field { theirs: "timeout", ours: &["timeout", "timeout_ms"], unit: Unit::Seconds },
         ],
     },
-    Row { ours: "read", theirs: "read_file", kind: ToolKind::Read, fields: &[PATH] },
+    Row { ours: "read", theirs: "read_file", kind: ToolKind::Read, needs: &["path"], fields: &[PATH] },
     Row {
         ours: "write",
         theirs: "write_to_file",
         kind: ToolKind::Edit,
+        needs: &["path", "content"],
         fields: &[PATH, same("content", &["content", "contents"])],
     },
-    Row { ours: "edit", theirs: REPLACE, kind: ToolKind::Edit, fields: &[PATH, same("diff", &["diff"])] },
-    Row { ours: "delete", theirs: "delete_file", kind: ToolKind::Delete, fields: &[PATH] },
+    Row {
+        ours: "edit",
+        theirs: REPLACE,
+        kind: ToolKind::Edit,
+        needs: &["path"],
+        fields: &[PATH, same("diff", &["diff"])],
+    },
+    Row { ours: "delete", theirs: "delete_file", kind: ToolKind::Delete, needs: &["path"], fields: &[PATH] },
     Row {
         ours: "list",
         theirs: "list_files",
         kind: ToolKind::Search,
+        needs: &["path"],
         fields: &[same("path", &["path", "dir_path"]), same("recursive", &["recursive"])],
     },
     Row {
         ours: "grep",
         theirs: "search_files",
         kind: ToolKind::Search,
+        needs: &["regex"],
         fields: &[
             same("path", &["path", "dir_path"]),
             same("regex", &["pattern", "regex"]),
             same("file_pattern", &["include", "glob", "file_pattern"]),
         ],
     },
-    Row { ours: "webfetch", theirs: "web_fetch", kind: ToolKind::Fetch, fields: &[same("url", &["url"])] },
+    Row {
+        ours: "webfetch",
+        theirs: "web_fetch",
+        kind: ToolKind::Fetch,
+        needs: &["url"],
+        fields: &[same("url", &["url"])],
+    },
     Row {
         ours: "websearch",
         theirs: "web_search",
         kind: ToolKind::Fetch,
+        needs: &["query"],
         fields: &[same("query", &["query"]), same("num_results", &["numResults", "num_results"])],
     },
 ];
@@ -111,6 +129,15 @@ impl Call {
             None => as_object(&input),
         };
         Call { name: row.theirs.to_owned(), args }
+    }
+
+    /// Whether enough of it is known to be told while the agent still writes it.
+    pub(super) fn is_ready(&self) -> bool {
+        let args = self.args.read::<Map<String, Value>>().unwrap_or_default();
+        match TABLE.iter().find(|row| row.theirs == self.name) {
+            Some(row) => row.needs.iter().all(|name| args.contains_key(*name)),
+            None => !args.is_empty(),
+        }
     }
 
     /// Our name of the tool, what kind it is, and its input in our words.
@@ -247,7 +274,7 @@ fn old_and_new(fields: &mut Map<String, Value>) {
 }
 
 /// Every replacement that an input of ours asks for; `None` if it is written in another way.
-fn replacements(fields: &Map<String, Value>) -> Option<Vec<Replacement>> {
+pub(super) fn replacements(fields: &Map<String, Value>) -> Option<Vec<Replacement>> {
     let one = |fields: &Map<String, Value>| {
         let text = |names: &[&str]| names.iter().find_map(|name| fields.get(*name)).map(Value::as_str);
         match (text(OLD), text(NEW)) {
@@ -283,18 +310,4 @@ fn is_file_tool(theirs: &str) -> bool {
 pub(super) fn edited_file(tool: &Tool, blobs: &dyn Blobs) -> Option<String> {
     let call = Call::of(tool, blobs);
     is_file_tool(&call.name).then(|| call.text("path")).flatten()
-}
-
-/// Whether an edit shows only the lines around the change: their place in the file is not known then, and a diff of them
-/// would apply nowhere. Agents do so in three ways: they show what they were asked to replace, a hunk at a line, or several hunks.
-pub(super) fn shows_a_piece(tool: &Tool, edit: &Edit<'_>, all: &[Edit<'_>], blobs: &dyn Blobs) -> bool {
-    let Change::Texts { before, .. } = &edit.change else { return false };
-    if before.is_empty() {
-        return false;
-    }
-    let input = tool.input.as_ref().and_then(|input| input.whole(blobs).read::<Map<String, Value>>());
-    let is_asked_for = input.as_ref().and_then(replacements).into_iter().flatten().any(|r| r.old == *before);
-    let has_line = tool.locations.iter().flatten().any(|place| place.path == edit.path && place.line.is_some());
-    let is_hunk = has_line && !before.ends_with('\n');
-    is_asked_for || is_hunk || all.iter().filter(|other| other.path == edit.path).count() > 1
 }

@@ -71,4 +71,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("update_found", Never("the server's own affairs are not on this wire")),
     ("branch_changed", Never("the server's own affairs are not on this wire")),
     ("pty_changed", Never("the server's own affairs are not on this wire")),
+    ("session_chosen", Never("the server's own affairs are not on this wire")),
 ];

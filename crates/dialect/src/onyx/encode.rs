@@ -278,7 +278,8 @@ impl crate::Encoder for Encoder {
             | Event::VersionChanged(_)
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
-            | Event::PtyChanged(_) => {}
+            | Event::PtyChanged(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 

@@ -107,4 +107,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("update_found", Never(SERVER)),
     ("branch_changed", Never(SERVER)),
     ("pty_changed", Never(SERVER)),
+    ("session_chosen", Never(SERVER)),
 ];

@@ -91,4 +91,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("update_found", Whole(&["installation.update-available"])),
     ("branch_changed", Partly(&["vcs.branch.updated"], "the folder, which the envelope of the global feed names")),
     ("pty_changed", Partly(PTY, "what is known of one that exited or is gone, but for its id and exit code")),
+    ("session_chosen", Never("its own client is told only by hand which session to show")),
 ];

@@ -186,7 +186,8 @@ impl<'a> Telling<'a> {
             | Event::RewindStarted(_)
             | Event::Rewound(_)
             | Event::Unrewound(_)
-            | Event::Foreign(_) => {}
+            | Event::Foreign(_)
+            | Event::SessionChosen(_) => {}
         }
     }
 

@@ -1,9 +1,10 @@
 //! Facts to messages, case by case.
 
 use serde_json::{Value, json};
+use tolka_dialect::{Dialect, Frames};
 use tolka_facts::event::*;
 use tolka_facts::{
-    Block, CallId, Cause, Draft, Event, Fact, Json, MessageId, PartId, RequestId, SessionId, Time, ToolKind,
+    Block, CallId, Cause, Draft, Event, Fact, Json, MessageId, PartId, RequestId, SessionId, Time, Tip, ToolKind,
     ToolStatus, TurnId,
 };
 
@@ -168,7 +169,7 @@ fn words_of_others_are_not_taken_for_the_agents() {
     let text = || TextAppended { part: PartId::from("prt_1"), text: "Hi".into() };
     let ours = json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "Hi" }, "messageId": "prt_1" });
     let onyx = json!({ "type": "agent_message_chunk", "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "Hi" } });
-    assert_eq!(updates(&inside(vec![acp(text(), &onyx)])), [ours.clone()]);
+    assert_eq!(updates(&inside(vec![acp(text(), &onyx)])), std::slice::from_ref(&ours));
     assert_eq!(updates(&inside(vec![acp(text(), &json!({ "type": "text", "delta": "Hi" }))])), [ours]);
     // A recording that is played again has other names for its calls.
     let raw = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "t" });
@@ -402,4 +403,15 @@ fn facts_name_their_session() {
         Draft::agent(ModeSet { mode: "plan".into() }).stamp(SessionId::from("ses_x"), 1, Time::from_millis(1));
     let run = Run { facts: vec![fact], ..Run::default() };
     assert_eq!(values(&told(&run))[0]["params"]["sessionId"], "ses_x");
+}
+
+#[test]
+fn nothing_is_kept_of_what_is_passed_on_between_turns() {
+    let delta = json!({ "terminal_output_delta": { "data": "x" } });
+    let raw = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "t", "_meta": delta });
+    let run = Run::stamped([acp(ToolChanged { title: Some("t".into()), ..call() }, &raw)]);
+    let (mut encoder, mut tip) = (Dialect::Acp.encoder(), Tip::default());
+    tip.apply(&run.facts[0]);
+    encoder.encode(&run.facts[0], &tip, &run.blobs, &mut Frames::default());
+    assert_eq!(encoder.state(), Dialect::Acp.encoder().state());
 }

@@ -87,11 +87,12 @@ fn what_is_in_order_is_in_order() {
     assert_eq!(judged(sse.as_bytes()), []);
 }
 
-type Spoil = fn(&mut Vec<Value>);
+/// Its name, how a stream is spoilt, and what is found: line and rule.
+type Fault = (&'static str, fn(&mut Vec<Value>), &'static [(u64, &'static str)]);
 
 #[test]
 fn each_fault_is_found_once() {
-    let faults: &[(&str, Spoil, &[(u64, &str)])] = &[
+    let faults: &[Fault] = &[
         ("an update before the call", |t| drop(t.remove(2)), &[(5, "no-call")]),
         ("a call twice", |t| t.insert(3, call()), &[(4, "double-call")]),
         ("more after the end of a call", |t| t.insert(6, done()), &[(7, "ended-call")]),
@@ -161,7 +162,7 @@ fn each_fault_is_found_once() {
 
 #[test]
 fn each_fault_of_a_conversation_is_found_once() {
-    let faults: &[(&str, Spoil, &[(u64, &str)])] = &[
+    let faults: &[Fault] = &[
         ("no time", |t| drop(t[3].as_object_mut().unwrap().remove("t")), &[(4, "envelope")]),
         ("no such direction", |t| t[3]["dir"] = "up".into(), &[(4, "envelope")]),
         ("noise", |t| t[3] = json!({ "t": 1, "dir": "noise", "msg": "Welcome!" }), &[(4, "noise")]),

@@ -1,5 +1,6 @@
 //! The `acp` dialect against the protocol's own schema, real agents' conversations and its invariants.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+#![allow(clippy::needless_pass_by_value, reason = "messages are written where they are used")]
 
 mod carriage;
 mod decode;

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use serde_json::Value;
 use tolka_dialect::acp::Encoder;
-use tolka_dialect::{Decoder as _, Dialect, Encoder as _, Frames};
+use tolka_dialect::{Dialect, Encoder as _, Frames};
 use tolka_facts::event::{PermissionAsked, Stop};
 use tolka_facts::{Cause, Event, Fact, Tip, Tool, ToolStatus};
 
@@ -99,7 +100,7 @@ proptest! {
 
     #[test]
     fn what_an_agent_said_is_said_again_in_its_own_words(lines in talk()) {
-        let updates = |values: Vec<serde_json::Value>| -> Vec<_> {
+        let updates = |values: Vec<Value>| -> Vec<_> {
             values.into_iter().map(|line| line["params"]["update"].clone()).filter(|update| !update.is_null()).collect()
         };
         let said = lines.split(|b| *b == b'\n').filter(|l| !l.is_empty()).map(|l| serde_json::from_slice(l).unwrap());
@@ -117,6 +118,20 @@ proptest! {
     }
 
     #[test]
+    fn odd_messages_are_survived_and_none_is_lost(lines in prop::collection::vec(odd(), 0..12)) {
+        let stream: Vec<u8> = lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect();
+        judged(&stream);
+        let (mut decoder, mut heard) = (Dialect::Acp.decoder(), Vec::new());
+        let mut refused = 0;
+        let mut rest = stream.as_slice();
+        while decoder.feed(std::mem::take(&mut rest), &mut heard).is_err() {
+            refused += 1;
+        }
+        decoder.finish(&mut heard).unwrap();
+        prop_assert!(heard.len() + refused >= lines.len(), "{heard:?}");
+    }
+
+    #[test]
     fn bytes_may_be_cut_anywhere(lines in talk(), size in 1..200usize) {
         let (mut decoder, mut pieces) = (Dialect::Acp.decoder(), Vec::new());
         for piece in lines.chunks(size) {
@@ -125,6 +140,95 @@ proptest! {
         decoder.finish(&mut pieces).unwrap();
         prop_assert_eq!(pieces, heard(&lines));
     }
+}
+
+/// The right keys with values of any shape.
+fn odd() -> impl Strategy<Value = Value> {
+    let words = vec![
+        "2.0",
+        "s",
+        "c2a",
+        "a2c",
+        "text",
+        "session/update",
+        "session/prompt",
+        "session/load",
+        "session/new",
+        "tool_call",
+        "session/request_permission",
+        "elicitation/create",
+        "$/cancel_request",
+        "agent_message_chunk",
+        "form",
+        "string",
+        "user_message_chunk",
+        "tool_call_update",
+        "compaction_update",
+        "completed",
+        "accept",
+        "trn_1",
+        "_x",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        (0..3i64).prop_map(Value::from),
+        prop::sample::select(words.clone()).prop_map(Value::from),
+    ];
+    let keys = vec![
+        "jsonrpc",
+        "id",
+        "method",
+        "params",
+        "result",
+        "error",
+        "sessionId",
+        "update",
+        "sessionUpdate",
+        "content",
+        "type",
+        "toolCall",
+        "toolCallId",
+        "options",
+        "prompt",
+        "stopReason",
+        "_meta",
+        "tolka",
+        "turn",
+        "outcome",
+        "requestId",
+        "t",
+        "dir",
+        "msg",
+        "requestedSchema",
+        "properties",
+        "mode",
+        "message",
+        "status",
+        "entries",
+        "rawInput",
+        "data",
+        "code",
+    ];
+    let nested = move |inner: BoxedStrategy<Value>| {
+        let object = prop::collection::vec((prop::sample::select(keys.clone()), inner.clone()), 0..7);
+        prop_oneof![
+            1 => prop::collection::vec(inner, 0..3).prop_map(Value::from),
+            3 => object.prop_map(|fields| fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Value>()),
+        ]
+    };
+    let value = leaf.prop_recursive(4, 32, 6, nested);
+    let method = prop::option::of(prop::sample::select(words));
+    (value.clone(), value, method, prop::option::of(0..3u8)).prop_map(|(params, result, method, id)| {
+        let mut line = serde_json::json!({ "jsonrpc": "2.0" });
+        if let Some(id) = id {
+            line["id"] = id.into();
+        }
+        match method {
+            Some(method) => (line["method"], line["params"]) = (method.into(), params),
+            None => line["result"] = result,
+        }
+        line
+    })
 }
 
 /// What the carriage table says is carried, fact by fact.
@@ -158,7 +262,7 @@ fn gist(run: &Run) -> Vec<String> {
             }
             Event::TextAppended(e) if in_turn && !e.text.is_empty() => out.push(format!("say {} {}", e.part, e.text)),
             Event::ThoughtAppended(e) if in_turn && !e.text.is_empty() => {
-                out.push(format!("think {} {}", e.part, e.text))
+                out.push(format!("think {} {}", e.part, e.text));
             }
             Event::ToolChanged(e) => {
                 let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { continue };
@@ -169,7 +273,7 @@ fn gist(run: &Run) -> Vec<String> {
             Event::CommandsSet(e) => out.push(format!("{e:?}")),
             Event::UsageSet(e) => out.push(format!("{e:?}")),
             Event::Noticed(e) if !e.title.is_empty() => {
-                out.push(format!("{:?} {} {:?}", e.severity, e.title, e.description))
+                out.push(format!("{:?} {} {:?}", e.severity, e.title, e.description));
             }
             Event::Noticed(e) => out.push(format!("{:?} Notice {:?}", e.severity, e.description)),
             Event::Failed(e) if !in_turn => out.push(format!("Error {} None", e.message)),
@@ -189,9 +293,7 @@ fn gist(run: &Run) -> Vec<String> {
             }
             // A second beginning of the same is none.
             Event::CompactionStarted(e) => {
-                if compacting.insert(e.id.clone()) {
-                    out.push(format!("compact {}", e.id));
-                }
+                out.extend(compacting.insert(e.id.clone()).then(|| format!("compact {}", e.id)));
             }
             Event::CompactionEnded(e) => {
                 compacting.remove(&e.id);

@@ -187,7 +187,7 @@ impl Talk {
                 self.client(json!({ "jsonrpc": "2.0", "id": self.asked, "result": result }));
             }
             Act::Notify => {
-                self.agent(json!({ "jsonrpc": "2.0", "method": "_auth/status", "params": { "kind": [1, null] } }))
+                self.agent(json!({ "jsonrpc": "2.0", "method": "_auth/status", "params": { "kind": [1, null] } }));
             }
             Act::Read => {
                 self.asked += 1;

@@ -77,7 +77,8 @@ fn a_segment_is_closed_when_a_call_appears_and_the_call_is_told_when_there_is_so
     session.say("p1", "a").tell(ToolChanged { name: Some("bash".into()), ..change("c") });
     assert_eq!(session.types(), ["chat_start", "chat", "chat_end"]);
     session.tell(ToolChanged { input: json("{}"), ..change("c") });
-    assert_eq!(session.types().len(), 3);
+    session.tell(ToolChanged { input: json(r#"{"cwd":"/srv"}"#), ..change("c") });
+    assert_eq!(session.types().len(), 3, "where to run is known, and not what");
     session.tell(ToolChanged { input: json(r#"{"command":"ls"}"#), ..change("c") });
     session.ended("c", ToolStatus::Running).ended("c", ToolStatus::Failed).ended("c", ToolStatus::Completed);
     assert_eq!(session.types(), ["chat_start", "chat", "chat_end", "tool_call"]);

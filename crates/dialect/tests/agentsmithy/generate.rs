@@ -129,7 +129,7 @@ fn file() -> impl Strategy<Value = Op> {
 fn tool() -> impl Strategy<Value = (Option<&'static str>, ToolKind, &'static str)> {
     prop::sample::select(vec![
         (Some("bash"), ToolKind::Execute, r#"{"command":"ls","timeout":120500,"description":"Look"}"#),
-        (Some("shell"), ToolKind::Execute, r#"{"command":["bash","-lc","ls -l"],"workdir":"/tmp","timeout_ms":1}"#),
+        (Some("shell"), ToolKind::Execute, r#"{"command":["bash","-lc","ls -l"],"workdir":"/srv","timeout_ms":1}"#),
         (None, ToolKind::Execute, r#"{"cmd":"ls", "x": 1.50}"#),
         (Some("read"), ToolKind::Read, r#"{"filePath":"a.py","offset":3}"#),
         (Some("write"), ToolKind::Edit, r#"{"filePath":"a.py","content":"x\n"}"#),

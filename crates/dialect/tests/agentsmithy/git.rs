@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
-use tolka_facts::ToolStatus;
 use tolka_facts::event::ToolChanged;
-use tolka_facts::{Body, ToolContent};
+use tolka_facts::{Json, Location, ToolContent, ToolStatus};
 
 use crate::{Session, WORKSPACE, change};
 
@@ -186,19 +185,33 @@ fn hard_texts_are_done_soon() {
     holds("a", Some(&few), Some(&other));
 }
 
-/// An agent that shows only the lines that it replaced: where they stand is not known, so there is no diff.
+/// An agent that shows only the lines that it replaced: where they stand is not known, so there is no diff but the one
+/// that the tool itself made.
 #[test]
-fn a_piece_of_a_file_has_no_diff() {
-    let told = |old: &str, input: &str| {
-        let content = ToolContent::Diff { path: "a.py".into(), old: Some(Body::from(old)), new: Body::from("b\n") };
+fn a_piece_of_a_file_is_no_diff() {
+    let input = r#"{"file_path":"a.py","old_string":"a","new_string":"b"}"#;
+    let told = |olds: &[&str], line: Option<u64>, output: Option<Json>| -> Vec<Option<String>> {
+        let piece = |old: &&str| ToolContent::Diff { path: "a.py".into(), old: Some((*old).into()), new: "b\n".into() };
         let mut session = Session::in_turn();
         session.call("c", "edit", input);
-        session.tell(ToolChanged { status: Some(ToolStatus::Completed), content: Some(vec![content]), ..change("c") });
-        session.packets().pop().unwrap()
+        session.tell(ToolChanged {
+            status: Some(ToolStatus::Completed),
+            content: Some(olds.iter().map(piece).collect()),
+            locations: Some(vec![Location { path: "a.py".into(), line }]),
+            output,
+            ..change("c")
+        });
+        let edits = session.packets().into_iter().filter(|packet| packet["type"] == "file_edit");
+        edits.map(|edit| edit["diff"].as_str().map(str::to_owned)).collect()
     };
-    let input = r#"{"file_path":"a.py","old_string":"a","new_string":"b"}"#;
-    assert!(told("a", input).get("diff").is_none());
-    assert_eq!(told("a\n", input)["diff"], "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n");
+    let whole = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+b\n";
+    assert_eq!(told(&["a\n"], None, None), [Some(whole.to_owned())]);
+    assert_eq!(told(&["a"], None, None), [None], "what it was asked to replace");
+    assert_eq!(told(&["x"], Some(7), None), [None], "a hunk");
+    assert_eq!(told(&["x\n", "y\n"], None, None), [None], "several hunks");
+    let own = "Index: /home/me/project/a.py\n=====\n--- /home/me/project/a.py\n+++ /home/me/project/a.py\n@@ -7,1 +7,1 @@\n-a\n+b\n";
+    let output = Json::of(&serde_json::json!({"output": "Done.", "metadata": {"diff": own}}));
+    assert_eq!(told(&["a"], None, Some(output)), [Some(whole.replace("-1 +1", "-7,1 +7,1"))], "the tool's own");
 }
 
 fn text() -> impl Strategy<Value = String> {

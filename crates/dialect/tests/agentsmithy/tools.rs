@@ -27,8 +27,8 @@ fn the_table_holds_both_ways() {
     let blocks = "------- SEARCH\na\n=======\nb\n+++++++ REPLACE";
     let rows = [
         (
-            ("bash", Execute, json!({"command": "ls", "workdir": "/tmp", "timeout": 60500})),
-            ("run_command", json!({"command": "ls", "cwd": "/tmp", "timeout": 60.5})),
+            ("bash", Execute, json!({"command": "ls", "workdir": "/srv", "timeout": 60500})),
+            ("run_command", json!({"command": "ls", "cwd": "/srv", "timeout": 60.5})),
         ),
         (("bash", Execute, json!({"timeout": 120_000})), ("run_command", json!({"timeout": 120}))),
         (("read", Read, json!({"filePath": "a", "offset": 3})), ("read_file", json!({"path": "a", "offset": 3}))),

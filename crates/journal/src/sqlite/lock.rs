@@ -109,6 +109,8 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // The note means nothing once the lock is gone, so failing to clear it harms nobody.
         let _ = self.file.set_len(0);
+        // By word, not by closing: a child process that is just being made holds a copy of the file for a moment.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 

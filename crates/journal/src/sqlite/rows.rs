@@ -6,7 +6,7 @@ use tolka_facts::{Head, SessionId};
 use super::batch::{Batch, HeadRow};
 use super::fault::Fault;
 use super::schema::{integer, natural};
-use crate::Kept;
+use crate::{Kept, MOVING};
 
 /// A session that the file has.
 #[derive(Debug, Clone, Copy)]
@@ -94,16 +94,17 @@ pub(super) fn insert_blobs(conn: &Connection, batch: &Batch, num: i64) -> Result
     Ok(())
 }
 
-/// The first one to set a mark wins: a request key that was used stays where it was used.
+/// The first one to set a mark wins, unless it is one that moves.
 pub(super) fn insert_marks(conn: &Connection, batch: &Batch, num: i64) -> Result<(), Fault> {
     if batch.marks.is_empty() {
         return Ok(());
     }
     let mut insert = conn.prepare_cached(
-        "INSERT INTO marks(session, name, seq) VALUES (?1, ?2, ?3) ON CONFLICT(session, name) DO NOTHING",
+        "INSERT INTO marks(session, name, seq) VALUES (?1, ?2, ?3)
+         ON CONFLICT(session, name) DO UPDATE SET seq = excluded.seq WHERE ?4",
     )?;
     for (name, seq) in &batch.marks {
-        insert.execute(params![num, name, integer(*seq)])?;
+        insert.execute(params![num, name, integer(*seq), name.starts_with(MOVING)])?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tolka_facts::Hash;
-use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Scope, SessionQuery, TIP};
+use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Mark, Scope, SessionQuery, TIP};
 
 use crate::common::{batch, deleted, fact, facts, facts_of, follow, head, read_all, scope, session, told};
 
@@ -22,6 +22,7 @@ macro_rules! conform {
             the_feed_ascends_and_survives
             the_first_value_of_a_watch_is_right
             marks_stay_where_they_were_first_set
+            marks_of_the_last_move
             states_are_kept
             blobs_come_with_their_facts
             sessions_are_listed_latest_first
@@ -226,6 +227,21 @@ pub(crate) async fn the_first_value_of_a_watch_is_right(open: Open<'_>) {
     assert_eq!(journal.recent(&scope(&a), 4, 9), Some(vec![]), "a watched session's head is known");
     journal.append(batch(&a, 5..=5)).await.unwrap();
     assert_eq!(*bell.borrow_and_update(), 5, "published before it is answered");
+}
+
+pub(crate) async fn marks_of_the_last_move(open: Open<'_>) {
+    let (journal, a) = (open(), session("a"));
+    let last = Mark::Chosen.to_string();
+    let marked = |append: Append, seqs: &[u64]| Append {
+        marks: seqs.iter().map(|seq| (last.clone(), *seq)).collect(),
+        ..append
+    };
+    journal.append(marked(batch(&a, 1..=3), &[1, 3])).await.unwrap();
+    assert_eq!(journal.mark(&a, &last).await.unwrap(), Some(3));
+    journal.append(batch(&a, 4..=4)).await.unwrap();
+    journal.append(marked(batch(&a, 5..=6), &[6])).await.unwrap();
+    assert!(journal.append(marked(batch(&a, 6..=6), &[6])).await.is_err());
+    assert_eq!(open().mark(&a, &last).await.unwrap(), Some(6));
 }
 
 pub(crate) async fn marks_stay_where_they_were_first_set(open: Open<'_>) {

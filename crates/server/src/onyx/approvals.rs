@@ -11,7 +11,7 @@ use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
 use tolka_journal::{Mark, SessionQuery};
 use tolka_session::{Answer, SessionError};
 
-use super::{Answered, each_fact, fact_at, find, shapes};
+use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::guard::Caller;
@@ -33,20 +33,38 @@ pub(super) async fn decide(
     body: Body,
 ) -> Answered {
     let body = json_body(body).await?;
-    let decision = text_field(&body, "decision")?;
-    let allow = match decision {
-        Some("APPROVED") => true,
-        Some("REJECTED") => false,
-        _ => return Err(Fault::BadRequest("`decision` must be APPROVED or REJECTED.".to_owned()).into()),
-    };
     let request = RequestId::from(approval);
+    let Decision { allow, reason } = Decision::read(&body, &request)?;
     let (session, mut shown) = asked(&app, &request).await?;
-    app.desk.answer(&session, request.clone(), Answer::Kind { allow, always: false, reason: None }, by).await?;
+    app.desk.answer(&session, request.clone(), Answer::Kind { allow, always: false, reason }, by).await?;
     let answered = app.journal().mark(&session, &answered_mark(&request)).await?.ok_or(Fault::Internal)?;
-    shown["decision"] = json!(decision);
+    shown["decision"] = json!(if allow { "APPROVED" } else { "REJECTED" });
     shown["decided_at"] = json!(timestamp(fact_at(&app, &session, answered).await?.fact.time));
     shown["is_live"] = json!(false);
     Ok(Json(shown).into_response())
+}
+
+#[derive(Debug, PartialEq)]
+struct Decision {
+    allow: bool,
+    reason: Option<String>,
+}
+
+impl Decision {
+    /// `decision` is today's client's, `approved` that of document 001's `permission_response`.
+    fn read(body: &Value, request: &RequestId) -> Result<Self, Fault> {
+        let wrong = |words: &str| Err(Fault::BadRequest(words.to_owned()));
+        if text_field(body, "request_id")?.is_some_and(|named| named != request.as_str()) {
+            return wrong("`request_id` names another request than the path does.");
+        }
+        let allow = match (text_field(body, "decision")?, body.get("approved")) {
+            (Some("APPROVED"), None) => true,
+            (Some("REJECTED"), None) => false,
+            (None, Some(Value::Bool(approved))) => *approved,
+            _ => return wrong("`decision` must be APPROVED or REJECTED, or `approved` true or false."),
+        };
+        Ok(Decision { allow, reason: text_field(body, "reason")?.map(str::to_owned) })
+    }
 }
 
 /// The session that waits for this answer, and the approval as its client sees it.
@@ -71,7 +89,7 @@ async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked,
     let Some(turn) = &tip.turn else { return Ok(Vec::new()) };
     let blobs = JournalBlobs::new(app.journal().clone());
     let mut items = Vec::new();
-    each_fact(app, session, turn.first_seq, |entry| {
+    app.each_fact(session, turn.first_seq, |entry| {
         if let Event::PermissionAsked(ask) = &entry.fact.event
             && is_open(&tip, &ask.request)
         {
@@ -88,4 +106,33 @@ fn is_open(tip: &Tip, request: &RequestId) -> bool {
 
 fn answered_mark(request: &RequestId) -> String {
     Mark::Answer(request).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_is_read_in_both_its_forms() {
+        let request = RequestId::from("per_1");
+        let read = |body: Value| Decision::read(&body, &request).ok();
+        let plain = |allow| Some(Decision { allow, reason: None });
+        assert_eq!(read(json!({ "decision": "APPROVED" })), plain(true));
+        assert_eq!(read(json!({ "decision": "REJECTED" })), plain(false));
+        assert_eq!(
+            read(json!({ "type": "permission_response", "request_id": "per_1", "approved": true })),
+            plain(true)
+        );
+        let rejected = Some(Decision { allow: false, reason: Some("no".to_owned()) });
+        assert_eq!(read(json!({ "approved": false, "reason": "no" })), rejected);
+        for body in [
+            json!({}),
+            json!({ "decision": "EXPIRED" }),
+            json!({ "approved": "yes" }),
+            json!({ "approved": true, "decision": "REJECTED" }),
+            json!({ "approved": true, "request_id": "per_2" }),
+        ] {
+            assert_eq!(read(body.clone()), None, "{body}");
+        }
+    }
 }

@@ -8,12 +8,12 @@ use axum::response::IntoResponse;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{Profile, Row, Rows};
-use tolka_facts::event::{ArtifactSaved, Model, ParentKind, SessionChanged};
-use tolka_facts::{Block, Event, Head, SessionId, Time, Tip};
-use tolka_journal::{Scope, SessionQuery};
+use tolka_facts::event::{ArtifactSaved, Model, SessionChanged};
+use tolka_facts::{Block, Event, SessionId, Time, Tip};
+use tolka_journal::Scope;
 use tolka_session::NewSession;
 
-use super::{Answered, PAGE, each_fact, find, shapes};
+use super::{Answered, PAGE, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{json_body, text_field};
@@ -22,16 +22,8 @@ use crate::stream::JournalBlobs;
 /// A made-up name is a line in a sidebar.
 const NAME: usize = 60;
 
-/// Subagents' sessions are told inside their parents', and are no lines of the list.
 pub(super) async fn list(State(app): State<App>) -> Answered {
-    let rows = app.journal().sessions(SessionQuery::default()).await?;
-    let is_shown = |head: &Head| {
-        let is_subagent = head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
-        // The server's own journal has a row as well, without an id.
-        !is_subagent && !head.archived
-    };
-    let sessions: Vec<Value> =
-        rows.iter().filter(|row| is_shown(&row.head)).map(|row| shapes::session(&row.head)).collect();
+    let sessions: Vec<Value> = app.listed().await?.iter().map(|row| shapes::session(&row.head)).collect();
     Ok(Json(json!({ "sessions": sessions })).into_response())
 }
 
@@ -140,7 +132,7 @@ pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> 
     let row = find(&app, &id).await?;
     let blobs = JournalBlobs::new(app.journal().clone());
     let (mut rows, mut tip) = (Rows::new(Profile::Current), Tip::default());
-    each_fact(&app, &row.head.id, 0, |entry| {
+    app.each_fact(&row.head.id, 0, |entry| {
         tip.apply(&entry.fact);
         rows.apply(&entry.fact, &tip, &blobs);
     })
@@ -151,7 +143,7 @@ pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> 
 pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let session = find(&app, &id).await?.head.id;
     let mut saved: Vec<(ArtifactSaved, Time, Time)> = Vec::new();
-    each_fact(&app, &session, 0, |entry| {
+    app.each_fact(&session, 0, |entry| {
         let Event::ArtifactSaved(artifact) = &entry.fact.event else { return };
         let time = entry.fact.time;
         match saved.iter_mut().find(|(known, ..)| known.id == artifact.id) {

@@ -4,11 +4,10 @@ use serde_json::{Value, json};
 use tolka_dialect::onyx::timestamp;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved, PermissionAsked};
 use tolka_facts::{Blobs, Head, SessionId, Time, Tip, TurnId};
-
-/// What a session is called until somebody names it. Clients of this family ask for a name when there is none.
-const UNNAMED: &str = "New session";
+use tolka_session::UNNAMED;
 
 pub(super) fn session(head: &Head) -> Value {
+    // Clients of this family ask for a name when there is none.
     let name = Some(&head.title).filter(|title| !title.is_empty() && *title != UNNAMED);
     json!({
         "id": head.id,

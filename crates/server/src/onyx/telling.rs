@@ -1,40 +1,32 @@
 //! Turns as Onyx's clients read them: packets as events, ended by one that says so.
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
 use tolka_dialect::Dialect;
-use tolka_dialect::onyx::{Profile, cancelled_packet};
-use tolka_facts::{Fact, SessionId, TurnId};
+use tolka_facts::{SessionId, TurnId};
 
+use super::packets::Packets;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{self, AtShutdown, Seat, event_stream};
 use crate::stream::{Channel, Dress, Had, Reader, Whose};
 
-pub(super) fn channel(session: &SessionId, profile: Profile) -> Channel {
-    let whose = Whose::Session(session.clone());
-    Channel { whose, dialect: Dialect::Onyx(profile), dress: Dress::Messages }
+pub(super) fn channel(session: &SessionId, dialect: Dialect) -> Channel {
+    Channel { whose: Whose::Session(session.clone()), dialect, dress: Dress::Messages }
 }
 
-pub(super) async fn tell(app: &App, channel: Channel, turn: &TurnId, had: Had, seat: Seat) -> Result<Response, Fault> {
-    let mut names = vec![("tolka-turn", turn.to_string())];
-    if let Whose::Session(session) = &channel.whose {
-        names.push(("tolka-session", session.to_string()));
-    }
-    let reader = Reader::of_turn(&app.tongues, channel, turn, had, never_started).await?;
-    let mut response = request::stream(seat, reader, AtShutdown::End);
-    for (name, value) in names {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            response.headers_mut().insert(HeaderName::from_static(name), value);
-        }
-    }
-    Ok(response)
-}
-
-/// The turn was dropped before it started. Its client waits for an end all the same.
-fn never_started(fact: &Fact) -> Option<Vec<u8>> {
-    Some(cancelled_packet(fact.time))
+pub(super) async fn tell(
+    app: &App,
+    session: &SessionId,
+    turn: &TurnId,
+    packets: Packets,
+    had: Had,
+    seat: Seat,
+) -> Result<Response, Fault> {
+    let channel = channel(session, packets.dialect());
+    let reader = Reader::of_turn(&app.tongues, channel, turn, had, packets.never_started()).await?;
+    let place = format!("/api/build/sessions/{session}/turns/{turn}/events?{}", packets.query());
+    Ok(request::named(request::stream(seat, reader, AtShutdown::End), session, turn, Some(&place)))
 }
 
 /// A stream of one packet that is no fact, and so has no position.

@@ -5,16 +5,18 @@ use std::collections::HashMap;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
-use tolka_dialect::onyx::{CommonError, Profile, error_packet};
+use tolka_dialect::Dialect;
+use tolka_dialect::onyx::{CommonError, Profile};
 use tolka_facts::event::Stop;
-use tolka_facts::{Event, Json as Raw, SessionId, Time, Tip, TurnId};
+use tolka_facts::{Event, Json as Raw, SessionId, Tip, TurnId};
 use tolka_journal::Mark;
 use tolka_session::Accepted;
 
 use super::message::Message;
+use super::packets::Packets;
 use super::telling::{channel, one_packet, tell};
 use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
@@ -31,13 +33,13 @@ pub(super) async fn send_message(
     Query(params): Params,
     body: Body,
 ) -> Answered {
-    refuse_steps(&params)?;
+    let packets = if Packets::are_steps(&params)? { Packets::Steps } else { Packets::Onyx(Profile::Documented) };
     let message = Message::read(&json_body(body).await?)?;
     let (is_plain, is_current) = (message.is_plain, message.key.is_some());
     let seat = if is_current { None } else { Some(Seat::take(&app)?) };
     let (session, accepted) = match accept(&app, &id, message).await {
         Ok(accepted) => accepted,
-        Err(fault) => match as_packet(&fault).filter(|_| is_plain) {
+        Err(fault) => match as_packet(&fault, packets).filter(|_| is_plain) {
             Some(packet) => return Ok(one_packet(&packet)),
             None => return Err(fault.into()),
         },
@@ -47,13 +49,7 @@ pub(super) async fn send_message(
         answer["skills_stale"] = json!(false);
         return Ok(Json(answer).into_response());
     };
-    let channel = channel(&session, Profile::Documented);
-    let mut response = tell(&app, channel, &accepted.turn, Had::Nothing, seat).await?;
-    let place = format!("/api/build/sessions/{session}/turns/{}/events?profile=documented", accepted.turn);
-    if let Ok(place) = HeaderValue::from_str(&place) {
-        response.headers_mut().insert(header::CONTENT_LOCATION, place);
-    }
-    Ok(response)
+    Ok(tell(&app, &session, &accepted.turn, packets, Had::Nothing, seat).await?)
 }
 
 async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Accepted), Fault> {
@@ -63,12 +59,12 @@ async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Acc
 }
 
 /// The documents' client learns of these in the stream; every other failure is one of HTTP to it as well.
-fn as_packet(fault: &Fault) -> Option<Vec<u8>> {
+fn as_packet(fault: &Fault, packets: Packets) -> Option<Vec<u8>> {
     match fault {
-        Fault::NotFound(_) => Some(error_packet(CommonError::SessionNotFound, Time::now(), None)),
+        Fault::NotFound(_) => Some(packets.error(CommonError::SessionNotFound, None)),
         Fault::Storage(_) | Fault::Internal => {
             let details = Raw::from(json!({ "reason": fault.message() }));
-            Some(error_packet(CommonError::Database, Time::now(), Some(&details)))
+            Some(packets.error(CommonError::Database, Some(&details)))
         }
         _ => None,
     }
@@ -98,7 +94,7 @@ pub(super) async fn events(
     Query(params): Params,
     headers: HeaderMap,
 ) -> Answered {
-    refuse_steps(&params)?;
+    let are_steps = Packets::are_steps(&params)?;
     let row = find(&app, &id).await?;
     let (session, turn) = (row.head.id, TurnId::from(turn));
     let queued = app.journal().mark(&session, &Mark::Prompt(&turn).to_string()).await?;
@@ -106,7 +102,11 @@ pub(super) async fn events(
     let position = last_event_id(&headers).or(params.get("after").map(String::as_str));
     let skip = params.get("skip").filter(|_| position.is_none());
     let is_resumed = position.is_some() || skip.is_some();
-    let channel = channel(&session, profile(&app, &session, queued, &params, is_resumed).await?);
+    let packets = if are_steps {
+        Packets::Steps
+    } else {
+        Packets::Onyx(profile(&app, &session, queued, &params, is_resumed).await?)
+    };
     let had = match (position, skip) {
         (Some(position), _) => {
             let cursor: Cursor = position.parse().map_err(|error| Fault::BadRequest(format!("{error}.")))?;
@@ -122,7 +122,7 @@ pub(super) async fn events(
         (None, None) => Had::Nothing,
     };
     let seat = Seat::take(&app)?;
-    Ok(tell(&app, channel, &turn, had, seat).await?)
+    Ok(tell(&app, &session, &turn, packets, had, seat).await?)
 }
 
 /// Only today's client reads turns here from their start. One that takes up a stream gets it in the words that
@@ -157,7 +157,7 @@ async fn standing(app: &App, session: &SessionId, turn: &TurnId) -> Result<Optio
     // Neither waiting nor running in a state that is younger than the prompt: it ended or was dropped.
     let ended = journal.mark(session, &Mark::TurnEnd(turn).to_string()).await?;
     let entry = fact_at(app, session, ended.unwrap_or(queued)).await?;
-    let mut voice = Voice::new(journal.clone(), channel(session, Profile::Current));
+    let mut voice = Voice::new(journal.clone(), channel(session, Dialect::Onyx(Profile::Current)));
     voice.payloads(std::slice::from_ref(&entry), Cursor::whole(0), |_, _| {}).await?;
     let tip = voice.tip(session).ok_or(Fault::Internal)?;
     let shown = match &entry.fact.event {
@@ -189,13 +189,5 @@ fn ended_status(stop: Stop) -> &'static str {
         Stop::EndTurn | Stop::MaxTokens | Stop::MaxTurnRequests | Stop::Refusal => "SUCCEEDED",
         Stop::Cancelled => "CANCELLED",
         Stop::Failed | Stop::Interrupted => "FAILED",
-    }
-}
-
-fn refuse_steps(params: &HashMap<String, String>) -> Result<(), Fault> {
-    match params.get("packets").map(String::as_str) {
-        None => Ok(()),
-        Some("steps") => Err(Fault::BadRequest("`packets=steps` is not there yet; leave it out.".to_owned())),
-        Some(_) => Err(Fault::BadRequest("`packets` can only be left out.".to_owned())),
     }
 }

@@ -106,7 +106,7 @@ impl Reader {
     #[must_use]
     pub(crate) fn greet(mut self, connected: &[u8]) -> Self {
         let cursor = match self.channel.dress {
-            Dress::Positions | Dress::Messages => self.cursor.to_string(),
+            Dress::Bare | Dress::Positions | Dress::Messages => self.cursor.to_string(),
             Dress::Feed | Dress::GlobalFeed => format!("{}.{}", self.tongues.journal().epoch(), self.cursor),
         };
         let mut greeting = format!("retry: {RETRY}\nid: {cursor}\n\n").into_bytes();
@@ -253,14 +253,15 @@ impl Reader {
                 self.cursor = self.cursor.max(Cursor::whole(place - 1));
                 self.share();
             }
-            Fate::Never(at, farewell) => {
+            Fate::Never(place, farewell) => {
                 self.over = true;
-                let payload = farewell.filter(|_| at > self.cursor)?;
-                let mut bytes = Vec::new();
+                let (mut bytes, mut frames) = (Vec::new(), Vec::new());
                 let epoch = self.tongues.journal().epoch();
-                self.channel.dress.write(&mut bytes, epoch, at.place, at.n, &Head::default(), &payload);
-                let frames = vec![FrameEnd { place: at.place, n: at.n, end: bytes.len() }];
-                return Some(Chunk { to: at.place, bytes: bytes.into(), frames, ends: Vec::new() });
+                for (n, payload) in (0..).zip(farewell).filter(|(n, _)| self.cursor.lacks(place, *n)) {
+                    self.channel.dress.write(&mut bytes, epoch, place, n, &Head::default(), &payload);
+                    frames.push(FrameEnd { place, n, end: bytes.len() });
+                }
+                return Some(Chunk { to: place, bytes: bytes.into(), frames, ends: Vec::new() });
             }
         }
         None

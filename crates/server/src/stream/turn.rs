@@ -30,8 +30,18 @@ pub(crate) enum TurnError {
     Journal(#[from] JournalError),
 }
 
-/// What a stream says in place of a turn that will never start, if its family has a word for it.
-pub(crate) type Farewell = fn(&Fact) -> Option<Vec<u8>>;
+/// The frames that a stream has in place of those of a turn that will never start.
+pub(crate) type Farewell = fn(&Fact) -> Vec<Vec<u8>>;
+
+/// Whether nothing more will come of a turn after this: it is over, or it will never start.
+pub(crate) fn is_end_of(turn: &TurnId, event: &Event) -> bool {
+    match event {
+        Event::TurnEnded(e) => e.turn == *turn,
+        Event::PromptDropped(e) => e.turn == *turn,
+        Event::SessionDeleted(_) => true,
+        _ => false,
+    }
+}
 
 /// A turn that waits in the queue.
 #[derive(Debug)]
@@ -44,8 +54,8 @@ pub(super) struct Waiting {
 pub(super) enum Fate {
     StillWaits,
     StartsAt(u64),
-    /// It was dropped, or its session deleted, by the fact at this cursor; with the farewell to send.
-    Never(Cursor, Option<Vec<u8>>),
+    /// It was dropped, or its session deleted, by the fact at this place; with the farewell to send.
+    Never(u64, Vec<Vec<u8>>),
 }
 
 impl Waiting {
@@ -62,7 +72,7 @@ impl Waiting {
     }
 
     fn never(&self, fact: &Fact) -> Fate {
-        Fate::Never(Cursor { place: fact.seq, n: 0 }, (self.farewell)(fact))
+        Fate::Never(fact.seq, (self.farewell)(fact))
     }
 }
 

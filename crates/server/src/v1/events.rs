@@ -101,7 +101,7 @@ pub(super) async fn session(
                 (None, None) => Had::Nothing,
             };
             let turn = TurnId::from(turn.as_str());
-            (Reader::of_turn(&app.tongues, channel, &turn, had, |_| None).await?, AtShutdown::End)
+            (Reader::of_turn(&app.tongues, channel, &turn, had, |_| Vec::new()).await?, AtShutdown::End)
         }
     };
     let mut response = request::stream(seat, reader.greet(b""), at_shutdown);

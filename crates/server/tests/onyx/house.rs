@@ -27,13 +27,23 @@ pub(crate) fn recording(name: &str) -> String {
     std::fs::read_to_string(folder.join(format!("{name}.jsonl"))).unwrap()
 }
 
+fn workspace(folder: &Path) -> PathBuf {
+    let workspace = folder.canonicalize().unwrap().join("workspace");
+    std::fs::create_dir_all(&workspace).unwrap();
+    workspace
+}
+
+fn replay(script: &str, pace: Pace) -> Arc<dyn Agent> {
+    Arc::new(Replay::new("replay", Recording::parse(script).unwrap(), pace))
+}
+
 pub(crate) struct House {
     address: SocketAddr,
     folder: TempDir,
     journal: Arc<Sqlite>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
-    script: (String, Pace),
+    agent: Arc<dyn Agent>,
 }
 
 impl House {
@@ -43,22 +53,25 @@ impl House {
     }
 
     pub(crate) async fn with(script: String, pace: Pace) -> Self {
-        House::at(tempfile::tempdir().unwrap(), script, pace, 100).await
+        House::of(replay(&script, pace)).await
+    }
+
+    pub(crate) async fn of(agent: Arc<dyn Agent>) -> Self {
+        House::at(tempfile::tempdir().unwrap(), agent, 100).await
     }
 
     /// One that lets only so many streams be open at once.
     pub(crate) async fn for_readers(max_readers: usize, name: &str, pace: Pace) -> Self {
-        House::at(tempfile::tempdir().unwrap(), recording(name), pace, max_readers).await
+        House::at(tempfile::tempdir().unwrap(), replay(&recording(name), pace), max_readers).await
     }
 
-    async fn at(folder: TempDir, script: String, pace: Pace, max_readers: usize) -> Self {
+    async fn at(folder: TempDir, agent: Arc<dyn Agent>, max_readers: usize) -> Self {
         let journal = Sqlite::open(&SqliteOptions::new(folder.path().join("data"))).unwrap();
-        let replay: Arc<dyn Agent> = Arc::new(Replay::new("replay", Recording::parse(&script).unwrap(), pace));
-        let desk = Desk::new(journal.clone(), Arc::from([replay]), Arc::new(Ids::seeded(7)));
+        let desk = Desk::new(journal.clone(), Arc::from([agent.clone()]), Arc::new(Ids::seeded(7)));
         let config = Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
-            workspace: PathBuf::from("/tmp"),
+            workspace: workspace(folder.path()),
             data: folder.path().join("data"),
             token: None,
             allow_hosts: Vec::new(),
@@ -71,7 +84,7 @@ impl House {
         let running = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        House { address, folder, journal, stop: Some(stop), running: Some(running), script: (script, pace) }
+        House { address, folder, journal, stop: Some(stop), running: Some(running), agent }
     }
 
     /// Goes down as it should and comes up again on the same folder.
@@ -79,7 +92,12 @@ impl House {
         drop(self.stop.take());
         self.running.take().unwrap().await.unwrap();
         self.journal.close();
-        House::at(self.folder, self.script.0, self.script.1, 100).await
+        House::at(self.folder, self.agent, 100).await
+    }
+
+    /// Where its agents work.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        workspace(self.folder.path())
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod approvals;
+mod files;
 mod house;
 mod queue;
 mod reader;
 mod resume;
 mod sessions;
+mod steps;
 mod turns;

@@ -108,7 +108,7 @@ async fn a_position_that_means_nothing_is_refused() {
         ("skip=x", 400),
         ("skip=-1", 400),
         ("profile=x", 400),
-        ("packets=steps", 400),
+        ("packets=leaps", 400),
         ("after=99999.0", 410),
         (format!("skip={}", count + 1).as_str(), 410),
     ] {

@@ -181,8 +181,8 @@ async fn a_body_that_is_no_message_changes_nothing() {
         assert_eq!(refused.status, 400, "{body}: {}", refused.text());
         assert!(refused.json()["detail"].is_string());
     }
-    let steps = house.post(&format!("{path}?packets=steps"), json!({ "content": "hi" })).await;
-    assert_eq!(steps.status, 400);
+    let unknown = house.post(&format!("{path}?packets=leaps"), json!({ "content": "hi" })).await;
+    assert_eq!(unknown.status, 400);
     let rows = house.get(&format!("/api/build/sessions/{session}/messages")).await.json();
     assert_eq!(rows, json!({ "messages": [] }));
 }

@@ -32,10 +32,10 @@ struct Withdrawn {
 type Answer = std::result::Result<Json, Json>;
 
 impl Decoder {
-    pub(super) fn responded(&mut self, by: Option<Side>, id: Option<Id>, outcome: Answer, frame: &mut Frame<'_>) {
+    pub(super) fn responded(&mut self, by: Option<Side>, id: Option<&Id>, outcome: Answer, frame: &mut Frame<'_>) {
         let fields: Fields = outcome.as_ref().ok().and_then(Json::read).unwrap_or_default();
         let is_of_client = fields.outcome.is_some() || fields.action.is_some();
-        let asked = id.as_ref().and_then(|id| self.requests.take(by, id, is_of_client));
+        let asked = id.and_then(|id| self.requests.take(by, id, is_of_client));
         let Some((from, request)) = asked else {
             return self.unasked(id, fields.stop_reason.is_some(), outcome, frame);
         };
@@ -76,8 +76,8 @@ impl Decoder {
 
     /// The response to a request that the stream does not have: one side of a conversation alone, or our own telling,
     /// in which a prompt's response has the name of its turn.
-    fn unasked(&mut self, id: Option<Id>, has_stop: bool, outcome: Answer, frame: &mut Frame<'_>) {
-        let turn = match &id {
+    fn unasked(&mut self, id: Option<&Id>, has_stop: bool, outcome: Answer, frame: &mut Frame<'_>) {
+        let turn = match id {
             Some(Id::Text(id)) => Some(id.as_str()),
             Some(Id::Number(_)) | None => None,
         };

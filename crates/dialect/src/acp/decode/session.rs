@@ -112,7 +112,7 @@ impl Session {
                 if let Some(turn) = turn {
                     self.flush(now, out);
                     self.cut(out);
-                    self.begins = Begins::Said;
+                    self.is_ours();
                     return self.start(turn, false, out);
                 }
             }
@@ -129,6 +129,12 @@ impl Session {
             self.start(turn, true, out);
         }
         self.interpreter.update(update, now, out);
+    }
+
+    /// The stream marks its turns.
+    fn is_ours(&mut self) {
+        self.begins = Begins::Said;
+        self.interpreter.keep_parts();
     }
 
     fn may_imply(&self) -> bool {
@@ -158,7 +164,7 @@ impl Session {
             return out.push(Interpreter::foreign("user_message_chunk", update));
         }
         if !is_implied {
-            self.begins = Begins::Said;
+            self.is_ours();
         }
         self.cut(out);
         let turn = mark.unwrap_or_else(|| self.ids.turn(now));

@@ -16,14 +16,8 @@ const NO_TITLE: &str = "Tool call";
 
 impl Encoder {
     /// Passes on an update of a call. `false` if it names another: a recording that is played again renames its calls.
-    pub(super) fn pass_call(
-        &mut self,
-        call: &CallId,
-        update: Json,
-        named: Option<String>,
-        to: &mut Telling<'_>,
-    ) -> bool {
-        if named.as_deref() != Some(call.as_str()) {
+    pub(super) fn pass_call(&mut self, call: &CallId, update: Json, named: Option<&str>, to: &mut Telling<'_>) -> bool {
+        if named != Some(call.as_str()) {
             return false;
         }
         let is_start = update.read::<wire::Head>().is_some_and(|head| head.session_update == "tool_call");

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod saving;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,7 @@ use tolka_agent::{Agent, Agents, Ended, Mind, Place, Prompt, Running, Teller};
 use tolka_facts::event::{Model, OptionKind, PermissionAsked, PermissionOption, Stop, TextAppended, ToolChanged};
 use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, ToolStatus};
 use tolka_journal::{Journal, Scope, Sqlite, SqliteOptions};
-use tolka_session::{Answer, Desk, NewSession, PromptRequest, SessionError};
+use tolka_session::{Answer, Desk, DeskOptions, NewSession, PromptRequest, SessionError};
 
 /// A mind that does what the prompt says.
 #[derive(Debug)]
@@ -114,11 +116,15 @@ impl World {
     }
 
     fn with(name: &'static str, folder: tempfile::TempDir, max_bytes: Option<u64>) -> Self {
+        World::build(name, folder, max_bytes, DeskOptions::default())
+    }
+
+    fn build(name: &'static str, folder: tempfile::TempDir, max_bytes: Option<u64>, desk: DeskOptions) -> Self {
         let options = SqliteOptions { max_bytes, ..SqliteOptions::new(folder.path()) };
         let journal = Sqlite::open(&options).unwrap();
         let waits = Arc::new(Notify::new());
         let agents: Agents = Arc::from([Arc::new(Puppet { name, waits: waits.clone() }) as Arc<dyn Agent>]);
-        let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())));
+        let desk = Desk::with(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
         World { desk, journal, waits, folder }
     }
 

@@ -1,0 +1,164 @@
+//! What happened in each turn that ended, apart from ids, times, and the order of things that no client can see.
+
+use std::collections::BTreeSet;
+
+use tolka_dialect::{Carriage, Dialect};
+use tolka_facts::event::Stop;
+use tolka_facts::{Blobs, Block, CallId, Event, Fact, Tip, ToolStatus};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Gist {
+    turns: Vec<Turn>,
+    open: Turn,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Turn {
+    /// Without line ends: some wires join the blocks of a prompt with them.
+    prompt: Option<String>,
+    text: String,
+    thought: String,
+    calls: BTreeSet<CallId>,
+    /// How many calls there were; ids are not on every wire.
+    count: Option<usize>,
+    went_well: Option<usize>,
+    plan: Option<Vec<String>>,
+    mode: Option<String>,
+    asked: Option<usize>,
+    answered: Option<usize>,
+    artifacts: Vec<String>,
+    ended_well: Option<bool>,
+}
+
+impl Gist {
+    pub(crate) fn of(facts: &[Fact], blobs: &dyn Blobs) -> Self {
+        let (mut gist, mut tip) = (Gist::default(), Tip::default());
+        for fact in facts {
+            tip.apply(fact);
+            if tip.turn.is_some() || tip.ended_turn.is_some() {
+                gist.hear(fact, &tip, blobs);
+            }
+        }
+        gist
+    }
+
+    fn hear(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
+        let turn = &mut self.open;
+        let count = |slot: &mut Option<usize>| *slot = Some(slot.unwrap_or_default() + 1);
+        match &fact.event {
+            Event::TurnStarted(_) => {
+                let blocks = tip.taken.iter().flat_map(|queued| &queued.prompt.content);
+                let texts = blocks.filter_map(|block| match block {
+                    Block::Text { text, .. } => Some(text.text(blobs).replace('\n', "")),
+                    _ => None,
+                });
+                *turn = Turn { prompt: Some(texts.collect()), ..Turn::default() };
+            }
+            Event::TextAppended(e) => turn.text.push_str(&e.text),
+            Event::ThoughtAppended(e) => turn.thought.push_str(&e.text),
+            Event::ToolChanged(e) => {
+                // A call that has ended is told no more, whatever comes of it.
+                if let Some(tool) = tip.tool(&e.call)
+                    && turn.calls.insert(e.call.clone()) | true
+                    && !tool.is_open()
+                    && tool.status == ToolStatus::Completed
+                {
+                    count(&mut turn.went_well);
+                }
+            }
+            Event::PlanSet(e) => turn.plan = Some(e.entries.iter().map(|entry| entry.content.clone()).collect()),
+            Event::ModeSet(e) => turn.mode = Some(e.mode.clone()),
+            Event::PermissionAsked(_) => count(&mut turn.asked),
+            Event::PermissionAnswered(_) if tip.answered.is_some() => count(&mut turn.answered),
+            Event::ArtifactSaved(e) => turn.artifacts.push(e.path.clone()),
+            Event::TurnEnded(e) => {
+                turn.count = Some(turn.calls.len());
+                turn.calls.clear();
+                turn.ended_well = Some(!matches!(e.stop, Stop::Failed | Stop::Interrupted));
+                self.turns.push(std::mem::take(&mut self.open));
+            }
+            _ => {}
+        }
+    }
+
+    /// As far as dialects reach.
+    pub(crate) fn within(&self, reach: Reach) -> Vec<String> {
+        let shown = |turn: &Turn| {
+            let mut turn = turn.clone();
+            reach.cut(&mut turn);
+            format!("{turn:?}")
+        };
+        self.turns.iter().map(shown).collect()
+    }
+}
+
+/// What a dialect carries, by its own table.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reach {
+    prompts: bool,
+    text: bool,
+    thoughts: bool,
+    calls: bool,
+    /// Whether it says how a call ended.
+    ends: bool,
+    plans: bool,
+    modes: bool,
+    asks: bool,
+    answers: bool,
+    artifacts: bool,
+}
+
+impl Reach {
+    pub(crate) fn of(dialect: Dialect) -> Self {
+        let carries = |event: &str| {
+            let (_, carriage) = dialect.carriage().iter().find(|(name, _)| *name == event).unwrap();
+            !matches!(carriage, Carriage::Never(_))
+        };
+        Reach {
+            prompts: carries("prompt_queued") || carries("turn_started"),
+            text: carries("text_appended"),
+            thoughts: carries("thought_appended"),
+            calls: carries("tool_changed"),
+            ends: dialect != Dialect::AgentSmithy,
+            plans: carries("plan_set"),
+            modes: carries("mode_set"),
+            asks: carries("permission_asked"),
+            answers: carries("permission_answered"),
+            artifacts: carries("artifact_saved"),
+        }
+    }
+
+    pub(crate) fn and(self, other: Reach) -> Self {
+        Reach {
+            prompts: self.prompts && other.prompts,
+            text: self.text && other.text,
+            thoughts: self.thoughts && other.thoughts,
+            calls: self.calls && other.calls,
+            ends: self.ends && other.ends,
+            plans: self.plans && other.plans,
+            modes: self.modes && other.modes,
+            asks: self.asks && other.asks,
+            answers: self.answers && other.answers,
+            artifacts: self.artifacts && other.artifacts,
+        }
+    }
+
+    fn cut(self, turn: &mut Turn) {
+        turn.prompt.take_if(|_| !self.prompts);
+        if !self.text {
+            turn.text.clear();
+        }
+        if !self.thoughts {
+            turn.thought.clear();
+        }
+        turn.count.take_if(|_| !self.calls);
+        turn.went_well.take_if(|_| !self.calls || !self.ends);
+        turn.plan.take_if(|_| !self.plans);
+        turn.mode.take_if(|_| !self.modes);
+        turn.asked.take_if(|_| !self.asks);
+        turn.answered.take_if(|_| !self.answers);
+        if !self.artifacts {
+            turn.artifacts.clear();
+        }
+    }
+}

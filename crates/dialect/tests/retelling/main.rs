@@ -1,0 +1,126 @@
+//! What goes through two dialects comes out as far as both carry it.
+//!
+//! For any run: telling it in A and reading that back keeps all that A's table says it carries; and converting from A
+//! to B tells, of what both carry, the same story as telling it in B at once. From our own dialect, which carries
+//! everything, the bytes are the same.
+
+#![allow(clippy::unwrap_used, reason = "clippy sees tests only in functions that are marked so, and these help them")]
+
+mod gist;
+#[allow(dead_code, reason = "shared with the tests of opencode")]
+#[path = "../opencode/runs.rs"]
+mod runs;
+#[allow(dead_code, reason = "shared with the tests of opencode")]
+#[path = "../opencode/support.rs"]
+mod support;
+
+use proptest::prelude::*;
+use tolka_dialect::{Dialect, Frames, Retelling};
+use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, ToolChanged};
+use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
+
+use gist::{Gist, Reach};
+use support::{Run, cases};
+
+/// The stream as it stands in a file.
+fn stream(dialect: Dialect, run: &Run) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    run.told(dialect).iter().flatten().for_each(|frame| dialect.write_frame(frame, &mut bytes));
+    bytes
+}
+
+fn converted(from: Dialect, to: Dialect, bytes: &[u8]) -> Vec<u8> {
+    let (mut retelling, mut frames) = (Retelling::new(from, to, Time::from_millis(0)), Frames::default());
+    retelling.feed(bytes, &mut frames).unwrap();
+    retelling.finish(&mut frames).unwrap();
+    let mut out = Vec::new();
+    frames.iter().for_each(|frame| to.write_frame(frame, &mut out));
+    out
+}
+
+/// The facts that a stream tells, as a journal would have them.
+fn heard(dialect: Dialect, bytes: &[u8]) -> Gist {
+    let (mut decoder, mut heard) = (dialect.decoder(), Vec::new());
+    decoder.feed(bytes, &mut heard).unwrap();
+    decoder.finish(&mut heard).unwrap();
+    let run = Run::stamped(heard.into_iter().map(|heard| heard.draft));
+    Gist::of(&run.facts, &run.blobs)
+}
+
+/// A run in which nothing stays open behind a turn: the session's actor sees to that.
+fn run() -> impl Strategy<Value = Run> {
+    runs::run().prop_map(|run| {
+        let (mut tip, mut facts) = (Tip::default(), Vec::<Fact>::new());
+        for fact in run.facts {
+            let (session, time) = (fact.session, fact.time);
+            let before = match &fact.event {
+                Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            let last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            for draft in before.into_iter().chain([last]) {
+                let fact = draft.stamp(session.clone(), facts.len() as u64 + 1, time);
+                tip.apply(&fact);
+                facts.push(fact);
+            }
+        }
+        Run { facts, blobs: run.blobs }
+    })
+}
+
+/// What ends all that a turn has left open.
+fn left_open(turn: &OpenTurn) -> Vec<Draft> {
+    let by = || "local".to_owned();
+    let asks = turn.asks.iter().map(|ask| match ask {
+        Ask::Permission(ask) => {
+            Draft::tolka(PermissionAnswered { request: ask.request.clone(), option: None, by: by(), reason: None })
+        }
+        Ask::Question(ask) => Draft::tolka(QuestionAnswered { request: ask.request.clone(), answers: None, by: by() }),
+    });
+    let calls = turn.open_tools().map(|tool| {
+        let (status, error) = (Some(ToolStatus::Failed), Some("over".into()));
+        Draft::tolka(ToolChanged { status, error, ..ToolChanged::of(tool.call.clone()) })
+    });
+    let steps = turn.step.iter().map(|step| {
+        let (message, finish) = (step.message.clone(), Finish::Stop);
+        Draft::tolka(StepEnded { message, finish, usage: None, cost: None })
+    });
+    asks.chain(calls).chain(steps).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases().cases / 3, ..cases() })]
+
+    #[test]
+    fn a_dialect_keeps_what_it_carries(run in run()) {
+        let truth = Gist::of(&run.facts, &run.blobs);
+        for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Tolka) {
+            let (told, reach) = (heard(dialect, &stream(dialect, &run)), Reach::of(dialect));
+            prop_assert_eq!(told.within(reach), truth.within(reach), "{}", dialect);
+        }
+    }
+
+    #[test]
+    fn converting_tells_what_both_carry(run in run()) {
+        let truth = Gist::of(&run.facts, &run.blobs);
+        for from in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Tolka) {
+            let bytes = stream(from, &run);
+            for to in Dialect::ALL {
+                let reach = Reach::of(from).and(Reach::of(to));
+                let told = heard(to, &converted(from, to, &bytes));
+                prop_assert_eq!(told.within(reach), truth.within(reach), "{} to {}", from, to);
+            }
+        }
+    }
+
+    /// Blobs do not travel with a stream of facts; both sides do without.
+    #[test]
+    fn converting_facts_is_telling_them(run in runs::run()) {
+        let run = Run { facts: run.facts, blobs: support::Store::default() };
+        let facts = stream(Dialect::Tolka, &run);
+        for to in Dialect::ALL {
+            let converted = converted(Dialect::Tolka, to, &facts);
+            prop_assert_eq!(String::from_utf8(converted), String::from_utf8(stream(to, &run)), "{}", to);
+        }
+    }
+}

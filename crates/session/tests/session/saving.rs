@@ -1,0 +1,218 @@
+//! The snapshot before each turn: it is real, and nobody has to wait for it who did not ask for the turn.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tolka_facts::event::{Noticed, SessionChanged, Severity, Stop, TurnStarted};
+use tolka_facts::{Cause, Event, SessionId, TurnId};
+use tolka_session::{DeskOptions, NewSession, SessionError};
+use tolka_workspace::Checkpoints;
+
+use crate::{World, prompt, texts};
+
+/// A budget that no test uses up.
+const LONG: Duration = Duration::from_secs(60);
+
+struct Studio {
+    world: World,
+    data: PathBuf,
+    workspace: PathBuf,
+}
+
+impl Studio {
+    fn new(budget: Duration) -> Self {
+        Studio::on(tempfile::tempdir().unwrap(), budget)
+    }
+
+    fn on(folder: tempfile::TempDir, budget: Duration) -> Self {
+        let (data, workspace) = (folder.path().join("data"), folder.path().join("workspace"));
+        fs::create_dir_all(&workspace).unwrap();
+        let checkpoints = Some(Arc::new(Checkpoints::new(&data)));
+        let world = World::build("puppet", folder, None, DeskOptions { checkpoints, checkpoint_budget: budget });
+        Studio { world, data, workspace }
+    }
+
+    async fn session(&self) -> SessionId {
+        self.session_in(&self.workspace).await
+    }
+
+    async fn session_in(&self, workspace: &Path) -> SessionId {
+        let workspace = workspace.to_str().unwrap().to_owned();
+        self.world.desk.create(NewSession { workspace, ..NewSession::default() }).await.unwrap().head.id
+    }
+
+    async fn prompt(&self, session: &SessionId, text: &str) -> TurnId {
+        self.world.desk.prompt(session, prompt(text)).await.unwrap().turn
+    }
+
+    /// From now on snapshots wait: git wants to read the ignore file, and a pipe without a writer does not open.
+    fn stall(&self) {
+        assert!(Command::new("mkfifo").arg(self.workspace.join(".gitignore")).status().unwrap().success());
+    }
+
+    fn go_on(&self) {
+        release(&self.workspace);
+    }
+
+    async fn starts(&self, session: &SessionId) -> Vec<TurnStarted> {
+        let facts = self.world.facts(session).await;
+        let start = |event: &Event| match event {
+            Event::TurnStarted(started) => Some(started.clone()),
+            _ => None,
+        };
+        facts.iter().filter_map(|fact| start(&fact.event)).collect()
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let store = fs::read_dir(self.data.join("checkpoints")).unwrap().next().unwrap().unwrap().path();
+        let output = Command::new("git").arg("--git-dir").arg(store).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// Lets go on who waits at the pipe, and whoever comes finds none. The writer stays: somebody may be on the way in.
+fn release(workspace: &Path) {
+    let pipe = workspace.join(".gitignore");
+    let writer = fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    fs::remove_file(pipe).unwrap();
+    Box::leak(Box::new(writer));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_turn_has_a_commit_of_the_workspace_as_it_was_before_it() {
+    let studio = Studio::new(LONG);
+    let session = studio.session().await;
+    fs::write(studio.workspace.join("a"), "one").unwrap();
+    studio.prompt(&session, "first, with more words than fit into the fifty characters of a commit").await;
+    studio.world.ended(&session, 1).await;
+    fs::write(studio.workspace.join("a"), "two").unwrap();
+    studio.prompt(&session, "second").await;
+    studio.prompt(&session, "third").await;
+    studio.world.ended(&session, 3).await;
+    let starts = studio.starts(&session).await;
+    let commits: Vec<&str> = starts.iter().map(|started| started.checkpoint.as_deref().unwrap()).collect();
+    let contents: Vec<String> = commits.iter().map(|commit| studio.git(&["show", &format!("{commit}:a")])).collect();
+    assert_eq!(contents, ["one", "two", "two"]);
+    assert!(commits[1] != commits[2], "one of its own, although nothing changed");
+    let words = studio.git(&["log", "-1", "--format=%s", commits[0]]);
+    assert_eq!(words, "Before: first, with more words than fit into the fifty cha\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_snapshot_the_turn_starts_and_people_are_told() {
+    let studio = Studio::new(Duration::from_millis(200));
+    studio.stall();
+    for (workspace, why) in [
+        (
+            Path::new("/nonexistent"),
+            "the workspace /nonexistent cannot be used: No such file or directory (os error 2)",
+        ),
+        (Path::new("/"), "/ holds far more than a project; open a folder inside it instead"),
+        (
+            &studio.workspace,
+            "saving took longer than 0.2 s; the next checkpoint goes on where this one stopped, and folders that need \
+             no saving can be left out by a .gitignore file",
+        ),
+    ] {
+        let session = studio.session_in(workspace).await;
+        let turn = studio.prompt(&session, "go").await;
+        assert_eq!(studio.world.ended(&session, 1).await, [Stop::EndTurn]);
+        let facts = studio.world.facts(&session).await;
+        let at = facts.iter().position(|fact| matches!(fact.event, Event::TurnStarted(_))).unwrap();
+        assert_eq!(facts[at].event, TurnStarted { turn, checkpoint: None }.into());
+        let notice = Noticed {
+            severity: Severity::Warning,
+            title: "No checkpoint was saved".into(),
+            description: Some(format!("What this turn changes cannot be taken back: {why}.")),
+        };
+        assert_eq!((facts[at + 1].cause, &facts[at + 1].event), (Cause::Tolka, &notice.into()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_that_is_dropped_during_its_snapshot_never_starts() {
+    let studio = Studio::new(LONG);
+    let session = studio.session().await;
+    studio.stall();
+    let first = studio.prompt(&session, "first").await;
+    let second = studio.prompt(&session, "second").await;
+    // Everybody is answered in the meantime.
+    let desk = &studio.world.desk;
+    let change = SessionChanged { title: Some("T".into()), mode: None, model: None, agent: None, archived: None };
+    desk.change(&session, change).await.unwrap();
+    let tip = desk.tip(&session).await.unwrap();
+    assert_eq!((tip.head.title.as_str(), tip.queue.len(), tip.is_idle()), ("T", 2, true));
+    desk.drop_prompt(&session, first).await.unwrap();
+    studio.go_on();
+    studio.world.ended(&session, 1).await;
+    let starts = studio.starts(&session).await;
+    assert_eq!(starts, [TurnStarted { turn: second, checkpoint: starts[0].checkpoint.clone() }]);
+    assert_eq!(texts(&studio.world.facts(&session).await), ["second"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancel_during_the_snapshot_ends_the_turn_at_once() {
+    for queue_too in [false, true] {
+        let studio = Studio::new(LONG);
+        let session = studio.session().await;
+        studio.stall();
+        let first = studio.prompt(&session, "first").await;
+        studio.prompt(&session, "second").await;
+        let began = Instant::now();
+        assert!(studio.world.desk.cancel(&session, queue_too).await.unwrap());
+        assert_eq!(studio.world.ended(&session, 1).await, [Stop::Cancelled]);
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+        assert_eq!(studio.starts(&session).await, [TurnStarted { turn: first, checkpoint: None }]);
+        studio.go_on();
+        studio.prompt(&session, "third").await;
+        let (ended, words): (usize, &[&str]) = if queue_too { (2, &["third"]) } else { (3, &["second", "third"]) };
+        studio.world.ended(&session, ended).await;
+        assert_eq!(texts(&studio.world.facts(&session).await), words);
+        let starts = studio.starts(&session).await;
+        assert!(starts[1..].iter().all(|started| started.checkpoint.is_some()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_is_deleted_during_a_snapshot_starts_nothing() {
+    let studio = Studio::new(LONG);
+    let session = studio.session().await;
+    studio.stall();
+    studio.prompt(&session, "first").await;
+    studio.world.desk.delete(&session).await.unwrap();
+    studio.go_on();
+    // Another session there gets its snapshot: the first one's no longer holds the store.
+    let other = studio.session().await;
+    studio.prompt(&other, "other").await;
+    studio.world.ended(&other, 1).await;
+    assert!(studio.starts(&session).await.is_empty());
+    assert!(matches!(studio.world.desk.tip(&session).await, Err(SessionError::NotFound(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prompt_whose_snapshot_the_server_did_not_live_to_see_runs_at_the_next_start() {
+    for is_crash in [false, true] {
+        let studio = Studio::new(LONG);
+        let session = studio.session().await;
+        studio.stall();
+        studio.prompt(&session, "later").await;
+        let Studio { world, .. } = studio;
+        if !is_crash {
+            world.desk.shut_down().await;
+        }
+        let World { desk: _still_held, journal, folder, .. } = world;
+        journal.close();
+        drop(journal);
+
+        release(&folder.path().join("workspace"));
+        let studio = Studio::on(folder, LONG);
+        assert_eq!(studio.world.desk.recover().await.unwrap(), 1);
+        assert_eq!(studio.world.ended(&session, 1).await, [Stop::EndTurn]);
+        assert_eq!(texts(&studio.world.facts(&session).await), ["later"]);
+        assert!(studio.starts(&session).await[0].checkpoint.is_some());
+    }
+}

@@ -1,0 +1,39 @@
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why there is no checkpoint, and what a person can do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("git was not found; install it, or put it on the PATH of the server")]
+    NoGit,
+    #[error("the workspace {} cannot be used: {error}", path.display())]
+    NoWorkspace { path: PathBuf, error: io::Error },
+    #[error("{} holds far more than a project; open a folder inside it instead", path.display())]
+    TooWide { path: PathBuf },
+    #[error("{} is where Tolka keeps its own data; open another folder, or move the data with --data", path.display())]
+    OwnData { path: PathBuf },
+    #[error(
+        "saving took longer than {} s; the next checkpoint goes on where this one stopped, and folders that need no \
+         saving can be left out by a .gitignore file",
+        budget.as_secs_f32()
+    )]
+    Slow { budget: Duration },
+    #[error("the save was stopped before it was done")]
+    Stopped,
+    #[error("something could not be read: {words}; give the server leave to read it, or name it in a .gitignore file")]
+    Unreadable { words: String },
+    #[error("{path} became a git repository while it was being saved; the next checkpoint takes its files in")]
+    Nested { path: String },
+    #[error("git {command} failed: {words}")]
+    Git { command: String, words: String },
+    #[error("{} cannot be written: {error}; see that the disk has room and that the folder is the server's", path.display())]
+    Storage { path: PathBuf, error: io::Error },
+}
+
+impl CheckpointError {
+    pub(super) fn storage(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        |error| CheckpointError::Storage { path, error }
+    }
+}

@@ -1,0 +1,182 @@
+//! Reading beneath a folder and never out of it.
+//!
+//! The folder is opened once, and every path is looked up from there by the kernel: links that stay
+//! inside are followed, a link or a `..` that leads out is refused, and nothing can be swapped between
+//! the check and the opening. Where the kernel cannot do that, no link is followed at all.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
+use rustix::io::Errno;
+
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("{} cannot be opened: {error}", path.display())]
+    Closed { path: PathBuf, error: io::Error },
+    #[error("nothing is at {path} in the workspace")]
+    NotFound { path: String },
+    #[error("{path} leads out of the workspace; name something inside it, by a path from its root")]
+    Outside { path: String },
+    #[error("{path} is a folder; name a file in it")]
+    IsFolder { path: String },
+    #[error("{path} is neither a file nor a folder")]
+    NoContent { path: String },
+    #[error("{path} cannot be read: {error}")]
+    Unreadable { path: String, error: io::Error },
+}
+
+/// A folder that can be read from, and whose files can be found only beneath it.
+#[derive(Debug)]
+pub struct Folder(OwnedFd);
+
+#[derive(Debug)]
+pub(crate) enum Found {
+    File(File, u64),
+    Folder(Folder),
+}
+
+impl Folder {
+    pub fn open(path: &Path) -> Result<Self, FolderError> {
+        let opened = openat(CWD, path, OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        opened.map(Folder).map_err(|error| FolderError::Closed { path: path.to_owned(), error: error.into() })
+    }
+
+    /// A file and its size.
+    pub fn read(&self, path: &str) -> Result<(File, u64), FolderError> {
+        match self.find(path)? {
+            Found::File(file, size) => Ok((file, size)),
+            Found::Folder(_) => Err(FolderError::IsFolder { path: path.to_owned() }),
+        }
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Result<Found, FolderError> {
+        let named = || path.to_owned();
+        let failed = |error: Errno| match error {
+            Errno::NOENT | Errno::NOTDIR => FolderError::NotFound { path: named() },
+            Errno::XDEV | Errno::LOOP => FolderError::Outside { path: named() },
+            error => FolderError::Unreadable { path: named(), error: error.into() },
+        };
+        let relative = relative(path).ok_or_else(|| FolderError::Outside { path: named() })?;
+        let found = beneath(self.0.as_fd(), &relative).map_err(failed)?;
+        let about = fstat(&found).map_err(failed)?;
+        match FileType::from_raw_mode(about.st_mode) {
+            FileType::RegularFile => Ok(Found::File(found.into(), u64::try_from(about.st_size).unwrap_or_default())),
+            FileType::Directory => Ok(Found::Folder(Folder(found))),
+            _ => Err(FolderError::NoContent { path: named() }),
+        }
+    }
+
+    /// Bytes of all files beneath. Links count for nothing: what they lead to may be elsewhere.
+    pub(crate) fn size(&self) -> io::Result<u64> {
+        let mut sum = 0;
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if [&b"."[..], b".."].contains(&name.to_bytes()) {
+                continue;
+            }
+            let about = match statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+                // It went meanwhile.
+                Err(Errno::NOENT) => continue,
+                about => about?,
+            };
+            match FileType::from_raw_mode(about.st_mode) {
+                FileType::RegularFile => sum += u64::try_from(about.st_size).unwrap_or_default(),
+                FileType::Directory => {
+                    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+                    sum += Folder(openat(&self.0, name, flags, Mode::empty())?).size()?;
+                }
+                _ => {}
+            }
+        }
+        Ok(sum)
+    }
+}
+
+/// The path without its dots; `None` for one that is absolute or goes up.
+pub(crate) fn relative(path: &str) -> Option<PathBuf> {
+    let mut parts = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(part) => parts.push(part),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    if parts.as_os_str().is_empty() {
+        parts.push(".");
+    }
+    Some(parts)
+}
+
+/// A pipe without a writer must not hold the opening up.
+const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+#[cfg(target_os = "linux")]
+fn beneath(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    // The kernel asks to try again when something was renamed during the look-up.
+    for _ in 0..100 {
+        match openat2(root, path, READ, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+            Err(Errno::AGAIN) => {}
+            // An old kernel, or a sandbox that does not know the call.
+            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path),
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn beneath(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+    step_by_step(root, path)
+}
+
+/// Folder by folder, without following any link. The path is [`relative`].
+fn step_by_step(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let mut at = root.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+    let mut parts = path.components().peekable();
+    while let Some(part) = parts.next() {
+        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
+        at = match openat(&at, part.as_os_str(), READ | OFlags::NOFOLLOW | kind, Mode::empty()) {
+            Err(Errno::NOTDIR) if is_link(&at, part) => return Err(Errno::LOOP),
+            opened => opened?,
+        };
+    }
+    Ok(at)
+}
+
+fn is_link(folder: &OwnedFd, part: Component<'_>) -> bool {
+    let about = statat(folder, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW);
+    about.is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Symlink)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn without_the_kernels_help_no_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        fs::write(dir.path().join("a/b/file"), "x").unwrap();
+        symlink("a", dir.path().join("inside")).unwrap();
+        symlink("/etc", dir.path().join("outside")).unwrap();
+        symlink("b/file", dir.path().join("a/link")).unwrap();
+        let root = Folder::open(dir.path()).unwrap();
+        let step = |path: &str| step_by_step(root.0.as_fd(), Path::new(path)).map(drop);
+        assert_eq!(step("a/b/file"), Ok(()));
+        assert_eq!(step("."), Ok(()));
+        assert_eq!(step("a/none"), Err(Errno::NOENT));
+        assert_eq!(step("a/b/file/x"), Err(Errno::NOTDIR));
+        for link in ["inside", "inside/b/file", "outside/passwd", "a/link"] {
+            assert_eq!(step(link), Err(Errno::LOOP), "{link}");
+        }
+    }
+}

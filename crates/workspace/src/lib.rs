@@ -1,0 +1,16 @@
+//! The hands: what Tolka itself does in a folder that belongs to a person.
+//!
+//! [`Checkpoints`] saves a folder as it is, so that what an agent does to it can be taken back.
+//! [`Folder`] reads beneath a folder and never out of it, and [`artifact_from_file`] describes what an
+//! agent made there.
+//!
+//! Nothing here writes into the workspace, and nothing of the person's own git repository is read,
+//! obeyed or changed: neither its index nor its configuration, hooks and filters.
+
+pub mod artifact;
+pub mod checkpoint;
+pub mod folder;
+
+pub use artifact::{ArtifactError, artifact_from_file};
+pub use checkpoint::{CheckpointError, Checkpoints, Saved};
+pub use folder::{Folder, FolderError};

@@ -1,0 +1,207 @@
+//! What goes wrong must be a failed checkpoint: never a wrong one, and never the end of all later ones.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use tolka_workspace::{CheckpointError, Checkpoints};
+
+use crate::house::{BUDGET, Entry, House};
+
+/// Takes git longer than any test waits: it has to read all of it.
+const ENDLESS: u64 = 1 << 42;
+
+fn endless(house: &House) {
+    fs::File::create(house.workspace.join("endless")).unwrap().set_len(ENDLESS).unwrap();
+}
+
+fn index_locks(house: &House) -> Vec<PathBuf> {
+    let Ok(stores) = fs::read_dir(house.data.join("checkpoints")) else { return Vec::new() };
+    let files = stores.flat_map(|store| fs::read_dir(store.unwrap().path()).unwrap());
+    let paths = files.map(|file| file.unwrap().path());
+    paths.filter(|path| path.file_name().unwrap().to_str().unwrap().ends_with(".lock")).collect()
+}
+
+#[tokio::test]
+async fn a_file_that_git_cannot_store_fails_the_save_and_leaves_no_commit() {
+    let house = House::new();
+    house.write("a", "one");
+    let first = house.save().await;
+    // The object of `hello` cannot be written while its folder is a file, as on a disk that is full or damaged.
+    let blocked = house.store().join("objects/b6");
+    fs::write(&blocked, "in the way").unwrap();
+    house.write("a", "hello");
+    let error = house.try_save().await.unwrap_err();
+    assert!(matches!(&error, CheckpointError::Git { .. }), "{error}");
+    assert_eq!(house.refs(), std::slice::from_ref(&first.commit));
+    // Another file does not make it pass with the old content of the first.
+    house.write("b", "two");
+    house.try_save().await.unwrap_err();
+    assert_eq!(house.refs(), [first.commit]);
+
+    fs::remove_file(blocked).unwrap();
+    let saved = house.save().await;
+    assert_eq!(house.snapshot(&saved.commit)[b"a".as_slice()], Entry::File(b"hello".to_vec()));
+    house.check();
+}
+
+#[tokio::test]
+async fn a_spent_budget_kills_git_and_the_next_save_goes_on() {
+    let mut house = House::new();
+    house.write("a", "a");
+    endless(&house);
+    let began = Instant::now();
+    let budget = Duration::from_millis(300);
+    let error = house.checkpoints.save(&house.workspace, budget, "x").await.unwrap_err();
+    assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(running_gits(&house), 0);
+    fs::remove_file(house.workspace.join("endless")).unwrap();
+    assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    house.reopen();
+    assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    house.check();
+}
+
+#[tokio::test]
+async fn a_save_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
+    let house = House::new();
+    house.write("a", "a");
+    endless(&house);
+    for _ in 0..3 {
+        tokio::select! {
+            saved = house.try_save() => panic!("{saved:?}"),
+            // In the middle: git holds its index.
+            () = async { while index_locks(&house).is_empty() { tokio::task::yield_now().await } } => {}
+        }
+    }
+    fs::remove_file(house.workspace.join("endless")).unwrap();
+    assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    assert_eq!(running_gits(&house), 0);
+    let objects = fs::read_dir(house.store().join("objects")).unwrap();
+    let left =
+        objects.map(|entry| entry.unwrap().file_name()).filter(|name| name.to_str().unwrap().starts_with("tmp_"));
+    assert_eq!(left.count(), 0, "half of an object would lie there for ever");
+    house.check();
+}
+
+/// Also the making of the store may be stopped, at any moment of it.
+#[tokio::test]
+async fn a_store_whose_making_was_stopped_is_made_again() {
+    for micros in (0..6_000).step_by(500) {
+        let house = House::new();
+        house.write("a", "a");
+        let _ = tokio::time::timeout(Duration::from_micros(micros), house.try_save()).await;
+        let _ = house.checkpoints.save(&house.workspace, Duration::from_micros(micros), "x").await;
+        assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+        house.check();
+    }
+}
+
+/// Processes of git that work in this house.
+fn running_gits(house: &House) -> usize {
+    let processes = fs::read_dir("/proc").into_iter().flatten().map(|entry| entry.unwrap().path());
+    let in_house = |folder: PathBuf| fs::read_link(folder.join("cwd")).is_ok_and(|cwd| cwd == house.workspace);
+    processes.filter(|folder| in_house(folder.clone())).count()
+}
+
+#[tokio::test]
+async fn what_a_killed_run_left_behind_blocks_nobody() {
+    let mut house = House::new();
+    house.write("a", "a");
+    house.save().await;
+    let left = |house: &House| {
+        for entry in fs::read_dir(house.store()).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.file_name().unwrap().to_str().unwrap().starts_with("index.") {
+                fs::write(entry.with_added_extension("lock"), "half").unwrap();
+            }
+        }
+    };
+    left(&house);
+    house.write("b", "b");
+    assert_eq!(house.save().await.files, 2);
+    left(&house);
+    house.reopen();
+    house.write("c", "c");
+    assert_eq!(house.save().await.files, 3);
+    assert!(index_locks(&house).is_empty());
+    house.check();
+}
+
+#[tokio::test]
+async fn a_damaged_index_is_made_anew() {
+    let mut house = House::new();
+    house.write("a", "a");
+    for garbage in ["", "garbage that is no index at all"] {
+        house.save().await;
+        for entry in fs::read_dir(house.store()).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.file_name().unwrap().to_str().unwrap().starts_with("index.") {
+                fs::write(entry, garbage).unwrap();
+            }
+        }
+        house.reopen();
+        assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    }
+    house.check();
+}
+
+#[tokio::test]
+async fn saves_at_once_come_one_after_another() {
+    let house = House::new();
+    for n in 0..50 {
+        house.write(format!("f{n}"), format!("{n}"));
+    }
+    let (a, b, c, d) = tokio::join!(house.save(), house.save(), house.save(), house.save());
+    let mut commits = vec![a.commit, b.commit, c.commit, d.commit];
+    commits.sort();
+    assert_eq!(house.refs(), commits);
+    assert!(commits.iter().all(|commit| house.tree(commit) == house.tree(&commits[0])));
+    house.check();
+}
+
+/// Those who wait together share the work, but nobody gets a snapshot from before he asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_save_among_many_still_sees_what_came_before_it() {
+    let house = House::new();
+    let others = async {
+        loop {
+            tokio::join!(house.save(), house.save(), house.save());
+        }
+    };
+    let edits = async {
+        for round in 0..20_u8 {
+            house.write("file", [b'a' + round]);
+            let commit = house.save().await.commit;
+            assert_eq!(house.snapshot(&commit)[b"file".as_slice()], Entry::File(vec![b'a' + round]));
+        }
+    };
+    tokio::select! {
+        () = edits => {}
+        () = others => {}
+    }
+    house.check();
+}
+
+#[tokio::test]
+async fn two_workspaces_have_two_stores() {
+    let house = House::new();
+    house.write("one/a", "a");
+    house.write("two/b", "b");
+    let checkpoints = Checkpoints::new(&house.data);
+    for name in ["one", "two"] {
+        assert_eq!(checkpoints.save(&house.workspace.join(name), BUDGET, "x").await.unwrap().files, 1);
+    }
+    assert_eq!(fs::read_dir(house.data.join("checkpoints")).unwrap().count(), 2);
+}
+
+#[tokio::test]
+async fn pipes_and_sockets_are_no_content() {
+    let house = House::new();
+    house.write("a", "a");
+    house.write("b", "b");
+    let _socket = std::os::unix::net::UnixListener::bind(house.workspace.join("socket")).unwrap();
+    assert_eq!(house.paths(&house.save().await.commit), ["a", "b"]);
+    fs::remove_file(house.workspace.join("a")).unwrap();
+    let _another = std::os::unix::net::UnixListener::bind(house.workspace.join("a")).unwrap();
+    assert_eq!(house.paths(&house.save().await.commit), ["b"]);
+}

@@ -1,0 +1,12 @@
+//! The hands in real folders, with real git.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
+
+mod artifact;
+mod bench;
+mod checkpoint;
+mod faults;
+mod house;
+mod nested;
+mod refused;
+mod same;
