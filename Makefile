@@ -1,6 +1,6 @@
 # Everything a person needs; `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test check bench fuzz clean
+.PHONY: help build run test check docs bench fuzz clean
 
 help: ## list these
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -16,6 +16,9 @@ test: ## all tests, with what they need installed and started
 
 check: ## format, lints, documentation, licences
 	@scripts/check.sh
+
+docs: ## docs/dialects.md, from the code
+	UPDATE_DOCS=1 cargo test --locked -p tolka --test wire dialects
 
 bench: ## speed and memory, each figure beside its reference
 	cargo build --profile measure --locked -p tolka -p tolka-bench

@@ -5,19 +5,20 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use serde_json::Value;
+use tolka_dialect::Dialect;
 
 use crate::recording::short_turn;
 use crate::server::{House, recorded, tolka};
 
-fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn code(output: &Output) -> i32 {
+pub(crate) fn code(output: &Output) -> i32 {
     output.status.code().unwrap()
 }
 
@@ -157,7 +158,7 @@ fn mode(path: &Path) -> u32 {
 #[test]
 fn a_replay_prints_the_frames_of_a_dialect() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for dialect in ["tolka", "onyx", "onyx-current", "opencode", "opencode-current", "opencode-documented"] {
+    for dialect in Dialect::ALL.map(Dialect::name) {
         for recording in ["claude-rich", "codex-cancel", "copilot"] {
             let file = root.join(format!("tests/data/recordings/acp/{recording}.jsonl"));
             let args = ["replay", file.to_str().unwrap(), "--dialect", dialect, "--pace", "max"];
@@ -175,14 +176,21 @@ fn kinds(frames: &str) -> Vec<String> {
     let frames = frames.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let is_of_the_prompt = |frame: &Value| {
         let is_user = |value: &Value| value["role"] == "user";
-        frame["type"] == "prompt_queued" || frame["type"] == "session.updated" || is_user(&frame["properties"]["info"])
+        matches!(kind(frame), "prompt_queued" | "session.updated" | "user_message_chunk")
+            || is_user(&frame["properties"]["info"])
     };
     let is_of_prompt_part = |frame: &Value| {
         let part = &frame["properties"]["part"];
         part["type"] == "text" && part["time"].is_null()
     };
     let told = frames.filter(|frame| !is_of_the_prompt(frame) && !is_of_prompt_part(frame));
-    told.map(|frame| frame["type"].as_str().unwrap().to_owned()).collect()
+    told.map(|frame| kind(&frame).to_owned()).collect()
+}
+
+/// ACP's messages have no type, but updates, requests and answers.
+fn kind(frame: &Value) -> &str {
+    let names = [&frame["type"], &frame["params"]["update"]["sessionUpdate"], &frame["method"]];
+    names.into_iter().find_map(Value::as_str).unwrap_or("answer")
 }
 
 #[test]

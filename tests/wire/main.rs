@@ -6,8 +6,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_input;
+mod check;
 mod checkpoint;
 mod cli;
+mod convert;
+mod dialects;
 mod door;
 mod http;
 mod kill;

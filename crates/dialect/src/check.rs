@@ -61,6 +61,9 @@ pub(crate) trait Law: Send + fmt::Debug {
 
     /// The stream is over; what is still open is judged.
     fn end(&mut self, out: &mut Findings<'_>);
+
+    /// All that it can find; the rules of its manners need not be among them.
+    fn rules(&self) -> Vec<&'static Rule>;
 }
 
 /// One event of a stream.
@@ -109,16 +112,39 @@ impl Judge {
         let (mut events, before) = (Vec::new(), found.len());
         self.lines.feed(bytes, &mut events, found);
         self.judge(&events, found);
+        self.assert_listed(&found[before..]);
         found[before..].sort_by_key(|finding| finding.line);
     }
 
-    /// The stream is over.
+    /// The stream is over. A reader that leaves before it is does not call this: that something is still open then is
+    /// no fault of the stream.
     pub fn finish(&mut self, found: &mut Vec<Finding>) {
-        let mut events = Vec::new();
+        let (mut events, before) = (Vec::new(), found.len());
         self.lines.finish(&mut events, found);
         self.judge(&events, found);
         self.law.end(&mut Findings { line: self.last_line, found });
+        self.assert_listed(&found[before..]);
         found.sort_by_key(|finding| finding.line);
+    }
+
+    /// Everything that it can find: how the lines must be first, then what the packets must hold.
+    pub fn rules(&self) -> Vec<&'static Rule> {
+        let mut rules = Vec::new();
+        for rule in self.law.manners().rules().into_iter().chain(self.law.rules()) {
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+        rules
+    }
+
+    /// Tests that plant faults find rules that the list has forgotten.
+    fn assert_listed(&self, found: &[Finding]) {
+        if cfg!(debug_assertions) && !found.is_empty() {
+            let rules = self.rules();
+            let unlisted = found.iter().find(|finding| !rules.contains(&finding.rule));
+            debug_assert_eq!(unlisted, None, "the law does not list this rule");
+        }
     }
 
     /// How many packets of each name there were.

@@ -14,6 +14,7 @@ mod carriage;
 mod check;
 mod edit;
 mod frames;
+mod guess;
 mod heard;
 pub mod onyx;
 pub mod onyx_steps;

@@ -2,10 +2,14 @@
 //!
 //! Where a stream does not say so, it is about one session, and each fact happened when the one before did.
 
+mod steps;
+
 use std::collections::{BTreeMap, HashMap};
 
 use tolka_facts::event::SessionCreated;
-use tolka_facts::{Blobs, Draft, Event, NoBlobs, SessionId, Time, Tip};
+use tolka_facts::{Blobs, Cause, Draft, Event, NoBlobs, SessionId, Time, Tip};
+
+use steps::Steps;
 
 use crate::{Carriage, DecodeError, Decoder, Dialect, Encoder, Frames, Heard};
 
@@ -14,6 +18,7 @@ const SESSION: &str = "ses_retold";
 
 #[derive(Debug)]
 pub struct Retelling {
+    from: Dialect,
     to: Dialect,
     decoder: Box<dyn Decoder>,
     sessions: HashMap<SessionId, Speaker>,
@@ -25,12 +30,14 @@ pub struct Retelling {
 struct Speaker {
     tip: Tip,
     encoder: Box<dyn Encoder>,
+    /// Where the wire that is read tells none.
+    steps: Option<Steps>,
 }
 
 impl Retelling {
     /// `began` is the time of facts that come before the first one with a time.
     pub fn new(from: Dialect, to: Dialect, began: Time) -> Self {
-        Retelling { to, decoder: from.decoder(), sessions: HashMap::new(), time: began, lost: BTreeMap::new() }
+        Retelling { from, to, decoder: from.decoder(), sessions: HashMap::new(), time: began, lost: BTreeMap::new() }
     }
 
     /// Takes bytes, cut anywhere, and tells what they say. On an error all that was read before it is told; the next
@@ -49,36 +56,58 @@ impl Retelling {
         read
     }
 
-    /// How many facts of each kind the dialect had no words for.
+    /// How many facts of each kind the dialect had no words for. What we made up ourselves is no loss.
     pub fn lost(&self) -> &BTreeMap<&'static str, u64> {
         &self.lost
     }
 
-    fn tell(&mut self, heard: Heard, out: &mut Frames) {
-        let session = heard.session.unwrap_or_else(|| SessionId::from(SESSION));
+    fn tell(&mut self, mut heard: Heard, out: &mut Frames) {
+        let session = self.ours(heard.session.unwrap_or_else(|| SessionId::from(SESSION)));
+        if let Event::SessionCreated(SessionCreated { parent: Some(parent), .. }) = &mut heard.draft.event {
+            parent.session = self.ours(parent.session.clone());
+        }
         self.time = heard.time.unwrap_or(self.time).max(self.time);
-        let (to, time) = (self.to, self.time);
+        let (from, to, time) = (self.from, self.to, self.time);
         let is_new = !self.sessions.contains_key(&session);
-        let speaker = self
-            .sessions
-            .entry(session.clone())
-            .or_insert_with(|| Speaker { tip: Tip::default(), encoder: to.encoder() });
+        let speaker = self.sessions.entry(session.clone()).or_insert_with(|| Speaker::new(from, to));
         if is_new && !session.is_server() && !matches!(heard.draft.event, Event::SessionCreated(_)) {
             // A stream that began later, or of a wire that does not tell it. Clients cannot show what has no session.
             speaker.tell(created(), &session, time, &NoBlobs, out);
         }
+        let steps = speaker.steps.as_ref().map(|steps| steps.before(&heard.draft.event, &speaker.tip, time));
+        for draft in steps.into_iter().flatten() {
+            speaker.tell(draft, &session, time, &NoBlobs, out);
+        }
         let (name, before) = (heard.draft.event.name(), out.len());
+        let is_made_up = from != Dialect::Tolka && heard.draft.cause == Cause::Tolka;
         speaker.tell(heard.draft, &session, time, &NoBlobs, out);
-        if out.len() == before && is_never_told(to, name) {
+        if out.len() == before && !is_made_up && is_never(to, name) {
             *self.lost.entry(name).or_default() += 1;
         }
+    }
+
+    /// The id of a session as ours are, which some families insist on. Within a family it stays as it was.
+    fn ours(&self, session: SessionId) -> SessionId {
+        let is_at_home = std::mem::discriminant(&self.from) == std::mem::discriminant(&self.to);
+        if is_at_home || session.is_server() || session.as_str().starts_with("ses") {
+            return session;
+        }
+        SessionId::from(format!("ses_{session}"))
     }
 }
 
 impl Speaker {
+    fn new(from: Dialect, to: Dialect) -> Self {
+        let steps = is_never(from, "step_started").then(Steps::default);
+        Speaker { tip: Tip::default(), encoder: to.encoder(), steps }
+    }
+
     fn tell(&mut self, draft: Draft, session: &SessionId, time: Time, blobs: &dyn Blobs, out: &mut Frames) {
         let fact = draft.stamp(session.clone(), self.tip.seq + 1, time.max(self.tip.time));
         self.tip.apply(&fact);
+        if let Some(steps) = &mut self.steps {
+            steps.after(&fact.event, &self.tip);
+        }
         self.encoder.encode(&fact, &self.tip, blobs, out);
     }
 }
@@ -94,8 +123,9 @@ fn created() -> Draft {
     })
 }
 
-/// A fact that is told by a later one, as the input of a call is by its start, is not lost.
-fn is_never_told(dialect: Dialect, event: &str) -> bool {
+/// Whether a dialect has no words for an event. One that is told by a later one, as the input of a call is by its start,
+/// does not count.
+fn is_never(dialect: Dialect, event: &str) -> bool {
     let row = dialect.carriage().iter().find(|(name, _)| *name == event);
-    row.is_none_or(|(_, carriage)| matches!(carriage, Carriage::Never(_)))
+    row.is_some_and(|(_, carriage)| matches!(carriage, Carriage::Never(_)))
 }

@@ -15,31 +15,55 @@ pub struct SseEvent {
 /// Reads server-sent events as the standard says, from bytes cut anywhere: LF, CR or CRLF, comments
 /// skipped, data lines joined. A line that is a JSON object is an event of its own, as protocols over pipes write it; no
 /// field of the standard begins so.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SseReader {
+    limit: usize,
     pending: Vec<u8>,
     line: u64,
     after_cr: bool,
+    /// The rest of this line is passed over: it was too long, and that was told.
+    is_too_long: bool,
     event: SseEvent,
     has_data: bool,
 }
 
+impl Default for SseReader {
+    fn default() -> Self {
+        SseReader {
+            limit: LINE_LIMIT,
+            pending: Vec::new(),
+            line: 0,
+            after_cr: false,
+            is_too_long: false,
+            event: SseEvent::default(),
+            has_data: false,
+        }
+    }
+}
+
 impl SseReader {
+    /// What cannot be read is told, the first of it, and passed over; what follows is read.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
+        let mut read = Ok(());
         for byte in bytes {
             let after_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
-            match byte {
-                b'\n' if after_cr => {}
-                b'\n' | b'\r' => self.end_line(out)?,
-                byte => {
-                    if self.pending.len() >= LINE_LIMIT {
-                        return Err(self.error(format!("longer than {LINE_LIMIT} bytes")));
-                    }
-                    self.pending.push(*byte);
+            let ended = match byte {
+                b'\n' if after_cr => Ok(()),
+                b'\n' | b'\r' => self.end_line(out),
+                _ if self.is_too_long => Ok(()),
+                _ if self.pending.len() >= self.limit => {
+                    self.is_too_long = true;
+                    self.pending = Vec::new();
+                    Err(DecodeError { line: self.line + 1, problem: format!("longer than {} bytes", self.limit) })
                 }
-            }
+                byte => {
+                    self.pending.push(*byte);
+                    Ok(())
+                }
+            };
+            read = read.and(ended);
         }
-        Ok(())
+        read
     }
 
     /// An event without its blank line is not complete and is dropped, as the standard says; `Err` tells of it. A
@@ -61,8 +85,12 @@ impl SseReader {
 
     fn end_line(&mut self, out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
         self.line += 1;
+        if std::mem::take(&mut self.is_too_long) {
+            return Ok(());
+        }
         let line = std::mem::take(&mut self.pending);
         let line = std::str::from_utf8(&line).map_err(|_| self.error("not UTF-8".to_owned()))?;
+        let line = if self.line == 1 { line.trim_start_matches('\u{feff}') } else { line };
         if line.is_empty() {
             let event = std::mem::take(&mut self.event);
             if std::mem::take(&mut self.has_data) {
@@ -84,8 +112,8 @@ impl SseReader {
                 if self.has_data {
                     self.event.data.push('\n');
                 }
-                if self.event.data.len() + value.len() > LINE_LIMIT {
-                    return Err(self.error(format!("an event longer than {LINE_LIMIT} bytes")));
+                if self.event.data.len() + value.len() > self.limit {
+                    return Err(self.error(format!("an event longer than {} bytes", self.limit)));
                 }
                 self.event.data.push_str(value);
                 self.has_data = true;
@@ -116,5 +144,16 @@ mod tests {
             reader.feed(&stream[cut..], &mut parts).unwrap();
             assert_eq!(parts, whole);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_does_not_hide_what_follows() {
+        let mut reader = SseReader { limit: 16, ..SseReader::default() };
+        let stream = b"\xef\xbb\xbf{\"a\":1}\n{\"far\":\"too long a line\"}\n\xff\n{\"b\":2}\n";
+        let mut events = Vec::new();
+        let told = reader.feed(stream, &mut events).unwrap_err();
+        assert_eq!((told.line, told.problem.as_str()), (2, "longer than 16 bytes"));
+        let events: Vec<_> = events.iter().map(|event| (event.line, event.data.as_str())).collect();
+        assert_eq!(events, [(1, "{\"a\":1}"), (4, "{\"b\":2}")]);
     }
 }

@@ -33,14 +33,19 @@ impl crate::Decoder for Decoder {
     fn feed(&mut self, bytes: &[u8], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let read = self.reader.feed(bytes, &mut events);
-        events.iter().try_for_each(|event| hear(event, out)).and(read)
+        hear_all(&events, out).and(read)
     }
 
     fn finish(&mut self, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let read = self.reader.finish(&mut events);
-        events.iter().try_for_each(|event| hear(event, out)).and(read)
+        hear_all(&events, out).and(read)
     }
+}
+
+/// The first that cannot be read is told; those after it are read all the same.
+fn hear_all(events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
+    events.iter().fold(Ok(()), |read, event| read.and(hear(event, out)))
 }
 
 fn hear(event: &SseEvent, out: &mut Vec<Heard>) -> Result<(), DecodeError> {

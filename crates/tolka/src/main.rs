@@ -3,9 +3,11 @@
 mod agents;
 mod client;
 mod command;
+mod fetch;
 mod host;
 mod print;
 mod render;
+mod source;
 
 use std::path::PathBuf;
 
@@ -23,6 +25,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
   tolka run \"add a test for the parser\"         one prompt in this terminal
   tolka sessions                                what there is
+  tolka convert --to onyx run.jsonl             a stream or a recording, told in another dialect
+  tolka check --dialect onyx captured.sse       what in a stream breaks the rules of its dialect
   tolka token add phone --scope view,approve    let a phone watch and approve")]
 struct Cli {
     #[command(subcommand)]
@@ -39,6 +43,12 @@ enum Command {
     Sessions(command::sessions::Sessions),
     /// Play a recorded run and print it in a dialect
     Replay(command::replay::Replay),
+    /// Tell a stream or a recording in another dialect
+    Convert(command::convert::Convert),
+    /// Judge a stream, of a file or a live server, by the rules of its dialect
+    Check(command::check::Check),
+    /// List the dialects, or print what each carries and demands
+    Dialects(command::dialects::Dialects),
     /// Make, list and revoke tokens
     Token(command::token::TokenCommand),
 }
@@ -77,6 +87,9 @@ fn main() -> std::process::ExitCode {
                     Command::Run(command) => command.run().await,
                     Command::Sessions(command) => command.run().await,
                     Command::Replay(command) => command.run().await,
+                    Command::Convert(command) => command.run().await,
+                    Command::Check(command) => command.run().await,
+                    Command::Dialects(command) => command.run(),
                     Command::Token(command) => command.run(),
                 }
             })

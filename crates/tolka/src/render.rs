@@ -1,9 +1,11 @@
 //! Facts as a person reads them in a terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use tolka_facts::event::{FileOperation, PlanStatus, Stop};
 use tolka_facts::{Event, Fact, NoBlobs, Tip, ToolStatus};
+
+use crate::print::{self, plain};
 
 pub(crate) struct Render {
     tip: Tip,
@@ -15,8 +17,7 @@ pub(crate) struct Render {
 
 impl Render {
     pub(crate) fn new() -> Self {
-        let coloured = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Render { tip: Tip::default(), in_line: false, in_thought: false, coloured }
+        Render { tip: Tip::default(), in_line: false, in_thought: false, coloured: print::is_coloured() }
     }
 
     pub(crate) fn show(&mut self, fact: &Fact) {
@@ -125,11 +126,6 @@ impl Render {
     fn faint(&self, text: &str) -> String {
         if self.coloured { format!("\x1b[2m{text}\x1b[0m") } else { text.to_owned() }
     }
-}
-
-/// An agent's words must not steer the terminal.
-fn plain(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 fn first_line(text: &str) -> String {

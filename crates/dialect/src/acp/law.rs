@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::rule::*;
 use self::talk::{Seen, Talk, Turn};
 use super::method::{Side, Sort, method};
-use crate::check::{Findings, Law, Manners, Packet};
+use crate::check::{Findings, Law, Manners, Packet, Rule};
 
 /// Requests that nobody answers, and sessions, are forgotten after so many.
 const REMEMBERED: usize = 4096;
@@ -88,6 +88,10 @@ impl Law for Order {
             };
             out.add(&TRUNCATED, problem);
         }
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        rule::ALL.to_vec()
     }
 }
 

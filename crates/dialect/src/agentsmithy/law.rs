@@ -3,7 +3,7 @@
 mod order;
 mod rules;
 
-use crate::check::{Findings, Manners, Packet};
+use crate::check::{Findings, Manners, Packet, Rule};
 use order::Order;
 use rules::Shape;
 
@@ -45,5 +45,9 @@ impl crate::check::Law for Law {
 
     fn end(&mut self, out: &mut Findings<'_>) {
         self.order.end(out);
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        rules::all()
     }
 }

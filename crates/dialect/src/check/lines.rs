@@ -29,6 +29,12 @@ pub(crate) struct Manners {
 }
 
 impl Manners {
+    pub(super) fn rules(&self) -> Vec<&'static Rule> {
+        let event = self.event.map(|(rule, _)| rule);
+        let rules = [self.bare, self.crlf, self.id, event, self.data, Some(self.json), Some(self.cut)];
+        rules.into_iter().flatten().collect()
+    }
+
     /// For lines that readers cannot make out at all.
     fn unreadable(&self) -> &'static Rule {
         self.data.unwrap_or(self.json)

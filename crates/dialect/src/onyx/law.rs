@@ -10,7 +10,7 @@ mod shape;
 use serde_json::Value;
 
 use super::{Profile, rules};
-use crate::check::{Findings, Law, Manners, Packet, problems};
+use crate::check::{Findings, Law, Manners, Packet, Rule, problems};
 use crate::recent::Recent;
 
 const REMEMBERED_CALLS: usize = 16 * 1024;
@@ -90,6 +90,10 @@ impl Law for Turns {
         if self.is_open {
             out.add(&rule::TURN_END, "the stream ends inside a turn, without `prompt_response` or `error`");
         }
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        rule::ALL.to_vec()
     }
 }
 

@@ -140,6 +140,12 @@ impl Law for Order {
             out.add(&TRUNCATED, format!("the stream ends inside a turn{open}"));
         }
     }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        let order: [&Rule; 8] =
+            [&TYPE, &STEP_ORDER, &TOOL_ORDER, &OUTPUT_ORDER, &PERMISSION_ORDER, &AFTER_END, &UNENDED, &TRUNCATED];
+        shapes::rules().chain(order).collect()
+    }
 }
 
 impl Order {

@@ -84,6 +84,10 @@ impl Law for Feed {
     fn end(&mut self, out: &mut Findings<'_>) {
         self.sessions.end(out);
     }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        rule::ALL.to_vec()
+    }
 }
 
 impl Feed {

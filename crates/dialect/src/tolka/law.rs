@@ -9,7 +9,7 @@ mod rule;
 use serde_json::Value;
 use tolka_facts::{Event, Fact, VERSION};
 
-use crate::check::{Field, Findings, Kind, Law, Manners, Packet, must, problems};
+use crate::check::{Field, Findings, Kind, Law, Manners, Packet, Rule, must, problems};
 use crate::recent::Recent;
 use journal::Journal;
 
@@ -63,6 +63,10 @@ impl Law for Journals {
                 out.add(&rule::TURN_ENDS, format!("the stream ends, and turn `{turn}` of `{id}` is open"));
             }
         }
+    }
+
+    fn rules(&self) -> Vec<&'static Rule> {
+        rule::ALL.to_vec()
     }
 }
 

@@ -16,7 +16,7 @@ mod support;
 
 use proptest::prelude::*;
 use tolka_dialect::{Dialect, Frames, Retelling};
-use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, ToolChanged};
+use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
 use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
 
 use gist::{Gist, Reach};
@@ -57,7 +57,14 @@ fn run() -> impl Strategy<Value = Run> {
                 Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
                 _ => Vec::new(),
             };
-            let last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            let mut last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            // A failure inside a turn is why the turn fails.
+            let has_failed = tip.turn.as_ref().is_some_and(|turn| turn.failure.is_some());
+            if let Event::TurnEnded(end) = &mut last.event
+                && has_failed
+            {
+                end.stop = Stop::Failed;
+            }
             for draft in before.into_iter().chain([last]) {
                 let fact = draft.stamp(session.clone(), facts.len() as u64 + 1, time);
                 tip.apply(&fact);

@@ -7,6 +7,7 @@ use serde_json::json;
 use tolka_agent::{Pace, Recording};
 use tolka_dialect::Dialect;
 
+use super::dialects::names;
 use crate::agents::agents;
 use crate::client::Client;
 use crate::host::Attached;
@@ -22,8 +23,7 @@ Permissions in the recording are allowed. Each line on stdout is one frame.")]
 pub(crate) struct Replay {
     /// A recorded run: facts, or an ACP recording
     file: PathBuf,
-    /// tolka, onyx, onyx-current, opencode, opencode-current or opencode-documented
-    #[arg(long, default_value = "tolka", value_name = "NAME")]
+    #[arg(long, default_value = "tolka", value_name = "NAME", help = format!("Dialect to tell it in: {}", names()))]
     dialect: Dialect,
     /// How fast: 1 as recorded, 10 ten times as fast, max at once
     #[arg(long, default_value = "1", value_name = "FACTOR")]

@@ -5,6 +5,8 @@ use crate::check::{Manners, Rule};
 macro_rules! rules {
     ($($id:ident = $name:literal, $section:literal, $demand:literal;)*) => {
         $(pub(super) const $id: Rule = Rule { name: $name, section: concat!("ACP v1, ", $section), demand: $demand };)*
+
+        pub(super) const ALL: &[&Rule] = &[$(&$id),*];
     };
 }
 

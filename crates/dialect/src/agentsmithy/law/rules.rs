@@ -127,6 +127,28 @@ static SHAPES: [Shape; 13] = [
     ),
 ];
 
+/// But for those of the lines.
+pub(super) fn all() -> Vec<&'static Rule> {
+    let order: [&Rule; 15] = [
+        &TYPE,
+        &USER_FIRST,
+        &PIECE,
+        &DOUBLE_START,
+        &NESTED,
+        &END,
+        &UNCLOSED,
+        &ERROR,
+        &NO_DONE,
+        &AFTER_DONE,
+        &DONE_ONCE,
+        &DIALOG,
+        &CHECKPOINT,
+        &ABSOLUTE,
+        &DIFF,
+    ];
+    SHAPES.iter().map(|shape| &shape.rule).chain(order).collect()
+}
+
 pub(super) fn shape(name: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == name)
 }

@@ -148,3 +148,31 @@ pub(super) const TODAY: Rule = Rule {
     section: "today's client; the documents do not have this packet",
     demand: "The packet has the fields that today's client reads.",
 };
+
+/// But for those of the lines.
+pub(super) const ALL: &[&Rule] = &[
+    &TYPE,
+    &UNKNOWN,
+    &TIMESTAMP,
+    &SESSION_UPDATE,
+    &META,
+    &ROUTING,
+    &CHUNK,
+    &START,
+    &PROGRESS,
+    &RAW_OUTPUT,
+    &START_FIRST,
+    &ONE_START,
+    &CALL_ORDER,
+    &CALL_ENDED,
+    &CALLS_END,
+    &PLAN,
+    &MODE,
+    &RESPONSE,
+    &STOP_REASON,
+    &ERROR,
+    &ONE_END,
+    &TURN_END,
+    &ARTIFACT,
+    &TODAY,
+];

@@ -130,6 +130,10 @@ static BLOCK: Rule = Rule {
     demand: "A content block is text, image, audio, embedded_resource or resource_link, with the fields shown.",
 };
 
+pub(super) fn rules() -> impl Iterator<Item = &'static Rule> {
+    SHAPES.iter().map(|shape| &shape.rule).chain([&TIMESTAMP, &BLOCK])
+}
+
 pub(super) fn shape(kind: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == kind)
 }

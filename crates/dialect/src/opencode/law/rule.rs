@@ -151,3 +151,33 @@ pub(super) const BUSY_AT_END: Rule = Rule {
     section: "004, Detecting Response Completion",
     demand: "The stream goes on until `session.idle`.",
 };
+
+/// But for those of the lines.
+pub(super) const ALL: &[&Rule] = &[
+    &ENVELOPE,
+    &EVENT_ID,
+    &UNKNOWN,
+    &CONNECTED,
+    &EVENT,
+    &SESSION,
+    &MESSAGE,
+    &PART,
+    &TOOL_STATE,
+    &ERROR,
+    &SAME,
+    &MESSAGE_FIRST,
+    &PART_FIRST,
+    &TEXT,
+    &DELTA,
+    &NO_DELTA,
+    &TOOL_ORDER,
+    &STEPS,
+    &COMPLETED,
+    &ASKED_ONCE,
+    &ASKED,
+    &IDLE,
+    &IDLE_STATUS,
+    &IDLE_TOLD,
+    &AFTER_IDLE,
+    &BUSY_AT_END,
+];

@@ -64,3 +64,22 @@ pub(super) const ANSWER: Rule = Rule {
     section: "What waits for a person",
     demand: "An answer is to what waits for one, and is one of those that were offered.",
 };
+
+/// But for those of the lines.
+pub(super) const ALL: &[&Rule] = &[
+    &ENVELOPE,
+    &VERSION,
+    &UNKNOWN,
+    &DATA,
+    &SEQ,
+    &TIME,
+    &CREATED,
+    &QUEUED,
+    &TURN,
+    &TURN_ENDS,
+    &IN_TURN,
+    &STEP,
+    &CALL_ENDED,
+    &ASKED_ONCE,
+    &ANSWER,
+];
