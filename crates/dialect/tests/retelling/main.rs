@@ -58,12 +58,15 @@ fn run() -> impl Strategy<Value = Run> {
                 _ => Vec::new(),
             };
             let mut last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
-            // A failure inside a turn is why the turn fails.
-            let has_failed = tip.turn.as_ref().is_some_and(|turn| turn.failure.is_some());
-            if let Event::TurnEnded(end) = &mut last.event
-                && has_failed
-            {
-                end.stop = Stop::Failed;
+            if let Event::TurnEnded(end) = &mut last.event {
+                // A failure inside a turn is why the turn fails. And not every family can tell a turn that was stopped
+                // from one that broke off; the tests of each say which can.
+                let has_failed = tip.turn.as_ref().is_some_and(|turn| turn.failure.is_some());
+                end.stop = match end.stop {
+                    _ if has_failed => Stop::Failed,
+                    Stop::Cancelled | Stop::Interrupted => Stop::EndTurn,
+                    stop => stop,
+                };
             }
             for draft in before.into_iter().chain([last]) {
                 let fact = draft.stamp(session.clone(), facts.len() as u64 + 1, time);
