@@ -30,7 +30,7 @@ pub struct Retelling {
 struct Speaker {
     tip: Tip,
     encoder: Box<dyn Encoder>,
-    /// Where the wire that is read tells none.
+    /// Facts are told as they are, and within a family nobody misses what it has no words for.
     steps: Option<Steps>,
 }
 
@@ -88,8 +88,7 @@ impl Retelling {
 
     /// The id of a session as ours are, which some families insist on. Within a family it stays as it was.
     fn ours(&self, session: SessionId) -> SessionId {
-        let is_at_home = std::mem::discriminant(&self.from) == std::mem::discriminant(&self.to);
-        if is_at_home || session.is_server() || session.as_str().starts_with("ses") {
+        if is_one_family(self.from, self.to) || session.is_server() || session.as_str().starts_with("ses") {
             return session;
         }
         SessionId::from(format!("ses_{session}"))
@@ -98,7 +97,7 @@ impl Retelling {
 
 impl Speaker {
     fn new(from: Dialect, to: Dialect) -> Self {
-        let steps = is_never(from, "step_started").then(Steps::default);
+        let steps = (from != Dialect::Tolka && !is_one_family(from, to)).then(Steps::default);
         Speaker { tip: Tip::default(), encoder: to.encoder(), steps }
     }
 
@@ -123,9 +122,13 @@ fn created() -> Draft {
     })
 }
 
+fn is_one_family(one: Dialect, other: Dialect) -> bool {
+    std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
 /// Whether a dialect has no words for an event. One that is told by a later one, as the input of a call is by its start,
 /// does not count.
 fn is_never(dialect: Dialect, event: &str) -> bool {
     let row = dialect.carriage().iter().find(|(name, _)| *name == event);
-    row.is_some_and(|(_, carriage)| matches!(carriage, Carriage::Never(_)))
+    row.is_none_or(|(_, carriage)| matches!(carriage, Carriage::Never(_)))
 }

@@ -1,7 +1,7 @@
 use tolka_facts::event::{Finish, StepEnded, StepStarted, Stop};
 use tolka_facts::{Draft, Event, MessageId, Time, Tip, derived_id};
 
-/// Steps for what was read from a wire that tells none: without them words and calls belong to no message. One begins
+/// Steps where the wire that is read told none: without them words and calls belong to no message. One begins
 /// with the first of them, and another where words follow a finished call, as [`crate::acp::Interpreter`] has it.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
