@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use tolka_dialect::{Carriage, Dialect};
-use tolka_facts::event::Stop;
+use tolka_facts::event::{ModeSet, SessionChanged, Stop};
 use tolka_facts::{Blobs, Block, CallId, Event, Fact, Tip, ToolStatus};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Gist {
     turns: Vec<Turn>,
     open: Turn,
+    /// Of the whole session: not every wire says where a turn began that says nothing else.
+    plans: Vec<Vec<String>>,
+    modes: Vec<String>,
+    artifacts: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -22,11 +26,8 @@ struct Turn {
     /// How many calls there were; ids are not on every wire.
     count: Option<usize>,
     went_well: Option<usize>,
-    plan: Option<Vec<String>>,
-    mode: Option<String>,
     asked: Option<usize>,
     answered: Option<usize>,
-    artifacts: Vec<String>,
     ended_well: Option<bool>,
 }
 
@@ -35,6 +36,17 @@ impl Gist {
         let (mut gist, mut tip) = (Gist::default(), Tip::default());
         for fact in facts {
             tip.apply(fact);
+            match &fact.event {
+                Event::PlanSet(e) => gist.plans.push(e.entries.iter().map(|entry| entry.content.clone()).collect()),
+                // Some wires tell the mode as something of the session, and again only when it changes.
+                Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
+                    if gist.modes.last() != Some(mode) {
+                        gist.modes.push(mode.clone());
+                    }
+                }
+                Event::ArtifactSaved(e) => gist.artifacts.push(e.path.clone()),
+                _ => {}
+            }
             if tip.turn.is_some() || tip.ended_turn.is_some() {
                 gist.hear(fact, &tip, blobs);
             }
@@ -66,11 +78,8 @@ impl Gist {
                     count(&mut turn.went_well);
                 }
             }
-            Event::PlanSet(e) => turn.plan = Some(e.entries.iter().map(|entry| entry.content.clone()).collect()),
-            Event::ModeSet(e) => turn.mode = Some(e.mode.clone()),
             Event::PermissionAsked(_) => count(&mut turn.asked),
             Event::PermissionAnswered(_) if tip.answered.is_some() => count(&mut turn.answered),
-            Event::ArtifactSaved(e) => turn.artifacts.push(e.path.clone()),
             Event::TurnEnded(e) => {
                 turn.count = Some(turn.calls.len());
                 turn.calls.clear();
@@ -90,7 +99,12 @@ impl Gist {
             let bare = Turn { count: turn.count, ended_well: Some(false), ..Turn::default() };
             (reach.prompts || turn != bare || turn.count > Some(0)).then(|| format!("{turn:?}"))
         };
-        self.turns.iter().filter_map(shown).collect()
+        let beside = [
+            reach.plans.then(|| format!("plans {:?}", self.plans)),
+            reach.modes.then(|| format!("modes {:?}", self.modes)),
+            reach.artifacts.then(|| format!("artifacts {:?}", self.artifacts)),
+        ];
+        self.turns.iter().filter_map(shown).chain(beside.into_iter().flatten()).collect()
     }
 }
 
@@ -155,12 +169,7 @@ impl Reach {
         }
         turn.count.take_if(|_| !self.calls);
         turn.went_well.take_if(|_| !self.calls || !self.ends);
-        turn.plan.take_if(|_| !self.plans);
-        turn.mode.take_if(|_| !self.modes);
         turn.asked.take_if(|_| !self.asks);
         turn.answered.take_if(|_| !self.answers);
-        if !self.artifacts {
-            turn.artifacts.clear();
-        }
     }
 }
