@@ -157,7 +157,7 @@ impl Lines {
         let bytes = std::mem::take(&mut self.pending);
         if let Some(rule) = self.manners.crlf.filter(|_| end == b'\r' && !self.told_crlf) {
             self.told_crlf = true;
-            self.add(self.line, rule, "the line ends in CR, and those after it may as well", found);
+            self.add(self.line, rule, "the line ends in CR or CR LF, and those after it may as well", found);
         }
         if std::mem::take(&mut self.is_too_long) {
             return;

@@ -27,7 +27,7 @@ fn they_are_kept_as_they_came() {
 #[test]
 fn the_whole_turn_has_three_faults() {
     let expected = [
-        (1, "crlf", "the line ends in CR, and those after it may as well".to_owned()),
+        (1, "crlf", "the line ends in CR or CR LF, and those after it may as well".to_owned()),
         (9, "nested", "`chat_start` while a reasoning segment is open".to_owned()),
         (33, "diff", "a hunk has more lines than its header says at line 5 of the diff".to_owned()),
     ];
@@ -37,7 +37,7 @@ fn the_whole_turn_has_three_faults() {
 #[test]
 fn the_turn_that_was_left_has_no_end() {
     let expected = [
-        (1, "crlf", "the line ends in CR, and those after it may as well".to_owned()),
+        (1, "crlf", "the line ends in CR or CR LF, and those after it may as well".to_owned()),
         (41, "no-done", "the stream ends without `done`, inside a chat segment".to_owned()),
     ];
     assert_eq!(findings(&read(SLOW)), expected);

@@ -86,9 +86,11 @@ impl Gist {
         let shown = |turn: &Turn| {
             let mut turn = turn.clone();
             reach.cut(&mut turn);
-            format!("{turn:?}")
+            // Without a prompt and without anything done, an error is one between turns: it says no more than that.
+            let bare = Turn { count: turn.count, ended_well: Some(false), ..Turn::default() };
+            (reach.prompts || turn != bare || turn.count > Some(0)).then(|| format!("{turn:?}"))
         };
-        self.turns.iter().map(shown).collect()
+        self.turns.iter().filter_map(shown).collect()
     }
 }
 

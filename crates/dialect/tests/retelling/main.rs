@@ -16,7 +16,7 @@ mod support;
 
 use proptest::prelude::*;
 use tolka_dialect::{Dialect, Frames, Retelling};
-use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, ToolChanged};
+use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
 use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
 
 use gist::{Gist, Reach};
@@ -57,7 +57,17 @@ fn run() -> impl Strategy<Value = Run> {
                 Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
                 _ => Vec::new(),
             };
-            let last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            let mut last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            if let Event::TurnEnded(end) = &mut last.event {
+                // A failure inside a turn is why the turn fails. And not every family can tell a turn that was stopped
+                // from one that broke off; the tests of each say which can.
+                let has_failed = tip.turn.as_ref().is_some_and(|turn| turn.failure.is_some());
+                end.stop = match end.stop {
+                    _ if has_failed => Stop::Failed,
+                    Stop::Cancelled | Stop::Interrupted => Stop::EndTurn,
+                    stop => stop,
+                };
+            }
             for draft in before.into_iter().chain([last]) {
                 let fact = draft.stamp(session.clone(), facts.len() as u64 + 1, time);
                 tip.apply(&fact);

@@ -9,6 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::task::spawn_blocking;
+use tolka_facts::Event;
 use tolka_workspace::{Folder, FolderError};
 
 use super::{Answered, find};
@@ -18,8 +19,19 @@ use crate::fault::Fault;
 const PIECE: usize = 64 * 1024;
 
 pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(String, String)>) -> Answered {
-    let workspace = find(&app, &id).await?.head.workspace;
-    let wanted = path.clone();
+    let head = find(&app, &id).await?.head;
+    let mut is_artifact = false;
+    app.each_fact(&head.id, 0, |entry| {
+        if let Event::ArtifactSaved(saved) = &entry.fact.event {
+            is_artifact |= belongs_to(&path, &saved.path);
+        }
+    })
+    .await?;
+    if !is_artifact {
+        let words = "No artifact of this session is at that path; GET …/artifacts lists those there are.";
+        return Err(Fault::NotFound(words.to_owned()).into());
+    }
+    let (workspace, wanted) = (head.workspace, path.clone());
     let opened = spawn_blocking(move || Folder::open(FilePath::new(&workspace))?.read(&wanted)).await;
     let (file, size) = opened.map_err(|_| Fault::Internal)?.map_err(|error| fault(&error))?;
     let mut response = Response::new(content(file.take(size)));
@@ -30,6 +42,12 @@ pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(Str
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("sandbox; default-src 'none'"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(response)
+}
+
+/// A workspace holds more than what an agent made for others: keys, for one. An artifact that is a folder has all that
+/// is in it; whether the path stays in there is for [`Folder`] to see.
+fn belongs_to(path: &str, artifact: &str) -> bool {
+    path == artifact || (artifact.ends_with('/') && path.starts_with(artifact))
 }
 
 /// Read as the client takes it. A file that shrinks meanwhile breaks the body off: its length was promised.

@@ -4,16 +4,34 @@ use tolka_agent::Pace;
 
 use crate::house::House;
 
+/// A recording in which these paths are artifacts.
+fn making(paths: &[&str]) -> String {
+    let fact = |seq: usize, kind: &str, data: &str| {
+        format!(r#"{{"v":1,"session":"ses_1","seq":{seq},"time":{seq},"cause":"agent","type":"{kind}","data":{data}}}"#)
+    };
+    let made = paths.iter().enumerate().map(|(n, path)| {
+        let data = format!(r#"{{"id":"art_{n}","kind":"file","name":"a","path":"{path}","mime":"a/b","size":1}}"#);
+        fact(n + 3, "artifact_saved", &data)
+    });
+    let queued = fact(1, "prompt_queued", r#"{"turn":"trn_1","message":"msg_1","content":[]}"#);
+    let started = fact(2, "turn_started", r#"{"turn":"trn_1"}"#);
+    let ended = fact(paths.len() + 3, "turn_ended", r#"{"turn":"trn_1","stop":"end_turn"}"#);
+    [queued, started].into_iter().chain(made).chain([ended]).map(|line| line + "\n").collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn files_of_the_workspace_are_downloads_and_never_pages() {
-    let house = House::playing("codex", Pace::AtOnce).await;
+async fn artifacts_are_downloads_and_never_pages() {
+    let paths = ["outputs/web/", "outputs/large.txt", "outputs/none", "outputs/link", "outputs/../../secret"];
+    let house = House::with(making(&paths), Pace::AtOnce).await;
     let session = house.session().await;
+    house.prompt(&session, "Make them").await.whole().await;
     let workspace = house.workspace();
     std::fs::create_dir_all(workspace.join("outputs/web")).unwrap();
     std::fs::write(workspace.join("outputs/web/index.html"), "<script>alert(1)</script>").unwrap();
     let large: String = (0..200_000).map(|n| format!("{n}\n")).collect();
     std::fs::write(workspace.join("outputs/large.txt"), &large).unwrap();
     std::fs::write(workspace.join("../secret"), "no").unwrap();
+    std::fs::write(workspace.join(".env"), "KEY=1").unwrap();
     std::os::unix::fs::symlink("../../secret", workspace.join("outputs/link")).unwrap();
     let get = async |path: &str| house.get(&format!("/api/build/sessions/{session}/artifacts/{path}")).await;
 
@@ -31,11 +49,15 @@ async fn files_of_the_workspace_are_downloads_and_never_pages() {
     for (path, status) in [
         ("outputs/none", 404),
         ("outputs/web/", 400),
-        ("outputs/web", 400),
+        ("outputs/web", 404),
         ("outputs/link", 403),
         ("outputs/../../secret", 403),
-        ("%2e%2e/secret", 403),
-        ("%2Fetc%2Fpasswd", 403),
+        ("outputs/web/../../../secret", 403),
+        // It is in the workspace, and nobody made it for others.
+        (".env", 404),
+        ("outputs/web/../../.env", 403),
+        ("%2e%2e/secret", 404),
+        ("%2Fetc%2Fpasswd", 404),
     ] {
         let refused = get(path).await;
         assert_eq!(refused.status, status, "{path}: {}", refused.text());
