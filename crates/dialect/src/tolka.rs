@@ -45,7 +45,11 @@ impl crate::Decoder for Decoder {
 
 /// The first that cannot be read is told; those after it are read all the same.
 fn hear_all(events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
-    events.iter().fold(Ok(()), |read, event| read.and(hear(event, out)))
+    let mut read = Ok(());
+    for event in events {
+        read = read.and(hear(event, out));
+    }
+    read
 }
 
 fn hear(event: &SseEvent, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
