@@ -21,7 +21,7 @@ fn streams() -> Vec<(String, Dialect)> {
         names.insert(name.to_owned());
         dialects.insert(dialect.parse::<Dialect>().unwrap());
     }
-    assert!(dialects.len() >= 6, "streams of only {dialects:?}");
+    assert_eq!(dialects.len(), Dialect::ALL.len(), "streams of only {dialects:?}");
     names.iter().flat_map(|name| dialects.iter().map(|dialect| (name.clone(), *dialect))).collect()
 }
 

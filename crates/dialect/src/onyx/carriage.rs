@@ -11,7 +11,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         "session_created",
         Partly(&["subagent_started"], "only that of a subagent is told, by the ids of the two sessions"),
     ),
-    ("session_changed", Never("a stream tells of turns; clients ask the routes for the session")),
+    ("session_changed", Partly(&["current_mode_update"], "all but the mode, which clients ask the routes for")),
     ("session_deleted", Never("a stream tells of turns; clients ask the routes for the session")),
     ("prompt_queued", Never("the client that listens has sent it; others read it with the stored messages")),
     ("prompt_dropped", Never("the stream that waited for its turn is ended by the door, as cancelled")),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
-use tolka_facts::event::{ParentKind, Stop, TurnEnded};
+use tolka_facts::event::{ModeSet, ParentKind, SessionChanged, Stop, TurnEnded};
 use tolka_facts::{Blobs, CallId, Event, Fact, Hash, Json, OpenTurn, Time, Tip, Tool, ToolStatus};
 
 use super::Profile;
@@ -194,13 +194,15 @@ impl crate::Encoder for Encoder {
                 r#type: "agent_plan_update",
                 timestamp,
             }),
-            Event::ModeSet(e) => out.push(&write::Mode {
-                _meta: self.meta(tip, None),
-                mode: &e.mode,
-                update: "current_mode_update",
-                r#type: "current_mode_update",
-                timestamp,
-            }),
+            Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
+                out.push(&write::Mode {
+                    _meta: self.meta(tip, None),
+                    mode,
+                    update: "current_mode_update",
+                    r#type: "current_mode_update",
+                    timestamp,
+                });
+            }
             Event::UsageSet(e) => out.push(&write::ContextUsage {
                 used_tokens: e.used,
                 cost: e.cost.as_ref().map(|cost| cost.amount),

@@ -9,7 +9,7 @@ const HISTORY: &str = "The wire has no packet for what is done to a session's pa
 
 pub(crate) const CARRIAGE: &CarriageTable = &[
     ("session_created", Never("The stream is the session's; nothing opens it.")),
-    ("session_changed", Never("The wire has no packet for a session's title, model or agent.")),
+    ("session_changed", Partly(&["mode_update"], "The title, the model and the agent.")),
     ("session_deleted", Never("The stream ends.")),
     ("prompt_queued", Never("The prompt is not on the wire: its client has just sent it.")),
     ("prompt_dropped", Never("The prompt is not on the wire.")),

@@ -8,7 +8,8 @@ mod calls;
 
 use serde::{Deserialize, Serialize};
 use tolka_facts::event::{
-    PermissionAnswered, PermissionAsked, StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, TurnEnded, Usage,
+    ModeSet, PermissionAnswered, PermissionAsked, SessionChanged, StepEnded, StepStarted, Stop, TextAppended,
+    ThoughtAppended, TurnEnded, Usage,
 };
 use tolka_facts::{Ask, Blobs, Event, Fact, MessageId, OpenTurn, PartId, Time, Tip};
 
@@ -109,7 +110,9 @@ impl crate::Encoder for Encoder {
                 let (plan, entries) = (plan::lines(&e.entries), plan::entries(&e.entries));
                 out.push(&Packet::Plan { plan, entries, timestamp });
             }
-            Event::ModeSet(e) => out.push(&Packet::ModeUpdate { mode: &e.mode, description: (), timestamp }),
+            Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
+                out.push(&Packet::ModeUpdate { mode, description: (), timestamp });
+            }
             Event::ArtifactSaved(e) => {
                 out.push(&Packet::ArtifactCreated { artifact: Artifact::new(e, &fact.session), timestamp });
             }

@@ -14,7 +14,8 @@ impl Steps {
         let Some(turn) = &tip.turn else { return Vec::new() };
         let open = turn.step.as_ref().map(|step| &step.message);
         let start = || {
-            let message = MessageId::from(derived_id("msg", time, tip.seq + 1, 0));
+            // Decoders number what they make from 0 of each place; a 1 is never one of theirs.
+            let message = MessageId::from(derived_id("msg", time, tip.seq + 1, 1));
             Draft::tolka(StepStarted { message, model: None })
         };
         let end = |message: &MessageId, finish| {

@@ -16,7 +16,7 @@ mod support;
 
 use proptest::prelude::*;
 use tolka_dialect::{Dialect, Frames, Retelling};
-use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
+use tolka_facts::event::{FailureKind, Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
 use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
 
 use gist::{Gist, Reach};
@@ -57,10 +57,15 @@ fn run() -> impl Strategy<Value = Run> {
                 Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
                 _ => Vec::new(),
             };
+            // Not every family can tell a turn that was stopped from one that broke off; the tests of each say which.
             let mut last = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+            if let Event::Failed(failed) = &mut last.event
+                && failed.kind == FailureKind::Aborted
+            {
+                failed.kind = FailureKind::Unknown;
+            }
             if let Event::TurnEnded(end) = &mut last.event {
-                // A failure inside a turn is why the turn fails. And not every family can tell a turn that was stopped
-                // from one that broke off; the tests of each say which can.
+                // A failure inside a turn is why the turn fails.
                 let has_failed = tip.turn.as_ref().is_some_and(|turn| turn.failure.is_some());
                 end.stop = match end.stop {
                     _ if has_failed => Stop::Failed,
@@ -99,7 +104,7 @@ fn left_open(turn: &OpenTurn) -> Vec<Draft> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases().cases / 3, ..cases() })]
+    #![proptest_config(ProptestConfig { cases: cases().cases / 2, ..cases() })]
 
     #[test]
     fn a_dialect_keeps_what_it_carries(run in run()) {
@@ -110,16 +115,14 @@ proptest! {
         }
     }
 
+    /// From our own dialect the next test says more.
     #[test]
-    fn converting_tells_what_both_carry(run in run()) {
-        let truth = Gist::of(&run.facts, &run.blobs);
-        for from in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Tolka) {
-            let bytes = stream(from, &run);
-            for to in Dialect::ALL {
-                let reach = Reach::of(from).and(Reach::of(to));
-                let told = heard(to, &converted(from, to, &bytes));
-                prop_assert_eq!(told.within(reach), truth.within(reach), "{} to {}", from, to);
-            }
+    fn converting_tells_what_both_carry(run in run(), from in prop::sample::select(&Dialect::ALL[1..])) {
+        let (truth, bytes) = (Gist::of(&run.facts, &run.blobs), stream(from, &run));
+        for to in Dialect::ALL {
+            let reach = Reach::of(from).and(Reach::of(to));
+            let told = heard(to, &converted(from, to, &bytes));
+            prop_assert_eq!(told.within(reach), truth.within(reach), "{} to {}", from, to);
         }
     }
 
