@@ -325,7 +325,8 @@ fn other() -> impl Strategy<Value = Event> {
         QuestionAnswered { request: RequestId::from("que_1"), answers: None, by: "you".into() }.into(),
         PromptQueued { ..queued("trn_later") }.into(),
         PromptDropped { turn: TurnId::from("trn_later") }.into(),
-        SessionChanged { title: Some("x".into()), mode: None, model: None, agent: None, archived: None }.into(),
+        SessionChanged { title: Some("x".into()), mode: Some("plan".into()), model: None, agent: None, archived: None }
+            .into(),
         CheckpointSaved { checkpoint: "c".into(), files: 1 }.into(),
         MessageHidden { message: MessageId::from("msg_1") }.into(),
         Foreign { origin: "acp".into(), what: "new".into() }.into(),
