@@ -4,7 +4,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tolka_dialect::onyx_steps::{Decoder, Encoder};
 use tolka_dialect::{Decoder as _, Dialect, Encoder as _, Frames, Retelling};
-use tolka_facts::event::{ArtifactKind, Finish, PlanEntry, PlanStatus, StepEnded, StepStarted, Stop, Usage};
+use tolka_facts::event::{
+    ArtifactKind, Finish, ModeSet, PlanEntry, PlanStatus, SessionChanged, StepEnded, StepStarted, Stop, Usage,
+};
 use tolka_facts::{Ask, Event, MessageId, Time, Tip, ToolStatus};
 
 use crate::generate::{ended, journal};
@@ -229,7 +231,9 @@ fn gist(session: &Session) -> Vec<String> {
                 };
                 gist.push(format!("plan {:?}", e.entries.iter().map(entry).collect::<Vec<_>>()));
             }
-            Event::ModeSet(e) => gist.push(format!("mode {}", e.mode)),
+            Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
+                gist.push(format!("mode {mode}"));
+            }
             Event::ArtifactSaved(e) => {
                 let mut saved = e.clone();
                 saved.kind = if e.kind == ArtifactKind::NextjsApp { ArtifactKind::WebApp } else { e.kind };

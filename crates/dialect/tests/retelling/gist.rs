@@ -39,10 +39,10 @@ impl Gist {
             match &fact.event {
                 Event::PlanSet(e) => gist.plans.push(e.entries.iter().map(|entry| entry.content.clone()).collect()),
                 // Some wires tell the mode as something of the session, and again only when it changes.
-                Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
-                    if gist.modes.last() != Some(mode) {
-                        gist.modes.push(mode.clone());
-                    }
+                Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. })
+                    if gist.modes.last() != Some(mode) =>
+                {
+                    gist.modes.push(mode.clone());
                 }
                 Event::ArtifactSaved(e) => gist.artifacts.push(e.path.clone()),
                 _ => {}
