@@ -101,6 +101,25 @@ async fn every_recording_is_told_as_its_golden_streams_say() {
     assert!(wrong.is_empty(), "{} streams differ; UPDATE_GOLDEN=1 writes them anew\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// What `tolka check` would say of each.
+#[tokio::test]
+async fn the_judge_has_nothing_against_any_telling() {
+    let mut wrong = Vec::new();
+    for (name, path, answer) in TELLINGS {
+        let facts = Session::play(path, answer).await;
+        for dialect in Dialect::ALL {
+            let (mut bytes, mut judge, mut found) = (Vec::new(), dialect.judge(), Vec::new());
+            for frame in encode(dialect.encoder().as_mut(), &mut Tip::default(), &facts) {
+                dialect.write_frame(frame.as_bytes(), &mut bytes);
+            }
+            judge.feed(&bytes, &mut found);
+            judge.finish(&mut found);
+            wrong.extend(found.iter().map(|finding| format!("{name} in {dialect}, {finding}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[tokio::test]
 async fn every_recording_can_be_cut_anywhere_in_every_dialect() {
     for (name, path, answer) in TELLINGS {
