@@ -1,7 +1,7 @@
 //! Which files an agent changed, for wires that tell of files and not of tools.
 //!
-//! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others only show diffs in a call,
-//! or write a file and show nothing; then the end of the call tells.
+//! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others show diffs in a call or in
+//! its output, or show nothing of a file that they write; then the end of the call tells.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -77,17 +77,69 @@ fn changed<'a>(e: &'a FileChanged, blobs: &dyn Blobs) -> Edit<'a> {
     Edit { path: Cow::Borrowed(&e.path), operation: e.operation, size: e.after.as_ref().map(|blob| blob.size), change }
 }
 
-/// What a call that ended well shows of its edits.
+/// What a call that ended well shows of its edits; from some agents it is no more than which file they are of.
 fn shown<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
+    let patched = patched(tool, blobs);
+    if !patched.is_empty() {
+        return patched;
+    }
     let diffs = tool.content.iter().flatten().filter_map(|content| match content {
         ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new, blobs)),
         ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
     });
     let diffs: Vec<_> = diffs.collect();
     match diffs.is_empty() {
-        true => written(tool, blobs).into_iter().collect(),
+        true => written(tool, blobs).or_else(|| named(tool, blobs)).into_iter().collect(),
         false => diffs,
     }
+}
+
+/// A patch is of many files; what became of each stands in the output, whole.
+fn patched<'a>(tool: &Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
+    #[derive(Deserialize)]
+    struct Output {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        files: Vec<File>,
+    }
+    #[derive(Deserialize)]
+    struct File {
+        #[serde(rename = "filePath")]
+        path: String,
+        r#type: String,
+        before: String,
+        after: String,
+    }
+    let output = tool.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
+    let edit = |file: File| {
+        let operation = match file.r#type.as_str() {
+            "add" => FileOperation::Create,
+            "delete" => FileOperation::Delete,
+            _ => FileOperation::Update,
+        };
+        let size = (operation != FileOperation::Delete).then_some(file.after.len() as u64);
+        let change = Change::Texts { before: file.before.into(), after: file.after.into() };
+        Edit { path: file.path.into(), operation, size, change }
+    };
+    output.into_iter().flat_map(|output| output.metadata.files).map(edit).collect()
+}
+
+/// The file that a call is there to change.
+fn named<'a>(tool: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
+    #[derive(Deserialize)]
+    struct Input {
+        #[serde(alias = "filePath", alias = "file_path")]
+        path: String,
+    }
+    let operation = match crate::opencode::tool_name(tool).to_ascii_lowercase().as_str() {
+        "write" | "edit" => FileOperation::Update,
+        "delete" => FileOperation::Delete,
+        _ => return None,
+    };
+    let Input { path } = tool.input.as_ref()?.whole(blobs).read()?;
+    Some(Edit { path: path.into(), operation, size: None, change: Change::Unknown })
 }
 
 fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body, blobs: &dyn Blobs) -> Edit<'a> {

@@ -3,7 +3,7 @@
 //! The state is the segment that is open and the calls that were told. It is empty whenever no turn is open.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tolka_facts::event::{Stop, TurnEnded};
@@ -13,7 +13,7 @@ use super::ask;
 use super::file::FileEdit;
 use super::packet::{Addressed, Packet};
 use super::piece;
-use super::tools::{self, Call};
+use super::tools::Call;
 use crate::Frames;
 use crate::edit::Edits;
 
@@ -34,7 +34,7 @@ struct State {
     /// Attempts to summarise that something else was told in, and whose end was told for that reason.
     cut_summaries: BTreeSet<String>,
     /// Open calls that were told.
-    calls: BTreeMap<CallId, Told>,
+    calls: BTreeSet<CallId>,
     edits: Edits,
 }
 
@@ -45,19 +45,13 @@ enum Segment {
     Summary(String),
 }
 
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Told {
-    /// A file that it changed was told.
-    has_edited: bool,
-}
-
 impl Default for State {
     fn default() -> Self {
         State {
             v: STATE_VERSION,
             open: None,
             cut_summaries: BTreeSet::new(),
-            calls: BTreeMap::new(),
+            calls: BTreeSet::new(),
             edits: Edits::default(),
         }
     }
@@ -102,7 +96,6 @@ impl Encoder {
                 let tool = e.call.as_ref().and_then(|call| tip.tool(call));
                 if let Some(tool) = tool.filter(|tool| tool.is_open()) {
                     self.invoked(tool, blobs, out);
-                    self.state.calls.insert(tool.call.clone(), Told { has_edited: true });
                 }
                 for edit in self.state.edits.of(fact, tip, blobs) {
                     self.edited(&FileEdit::new(&edit, &tip.head.workspace), out);
@@ -187,33 +180,25 @@ impl Encoder {
 
     /// Tells the call, unless it was.
     fn invoked(&mut self, tool: &Tool, blobs: &dyn Blobs, out: &mut Out<'_>) {
-        if !self.state.calls.contains_key(&tool.call) {
+        if !self.state.calls.contains(&tool.call) {
             self.close(out);
             let Call { name, args } = Call::of(tool, blobs);
             out(&Packet::ToolCall { id: tool.call.as_str(), name: &name, args: &args });
-            self.state.calls.insert(tool.call.clone(), Told::default());
+            self.state.calls.insert(tool.call.clone());
         }
     }
 
     fn tool_changed(&mut self, tool: &Tool, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Out<'_>) {
         // A call that waits for its input has nothing to invoke yet.
-        let is_told = self.state.calls.contains_key(&tool.call);
+        let is_told = self.state.calls.contains(&tool.call);
         if !is_told && (tool.status != ToolStatus::Pending || Call::of(tool, blobs).is_ready()) {
             self.invoked(tool, blobs, out);
         }
-        let workspace = &tip.head.workspace;
-        let edits = piece::whole(tool, self.state.edits.of(fact, tip, blobs), blobs);
-        for edit in &edits {
-            self.edited(&FileEdit::new(edit, workspace), out);
+        for edit in piece::whole(tool, self.state.edits.of(fact, tip, blobs), blobs) {
+            self.edited(&FileEdit::new(&edit, &tip.head.workspace), out);
         }
         if !tool.is_open() {
-            let told = self.state.calls.remove(&tool.call).unwrap_or_default();
-            let has_edited = told.has_edited || !edits.is_empty();
-            // The document tells of every file that a tool changes, also where the agent shows nothing of it.
-            let path = tools::edited_file(tool, blobs).filter(|_| tool.status == ToolStatus::Completed && !has_edited);
-            if let Some(path) = path {
-                self.edited(&FileEdit::unknown(&path, workspace), out);
-            }
+            self.state.calls.remove(&tool.call);
         }
     }
 

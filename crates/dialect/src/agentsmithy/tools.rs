@@ -305,9 +305,3 @@ fn as_object(input: &Json) -> Json {
 fn is_file_tool(theirs: &str) -> bool {
     matches!(theirs, "write_to_file" | REPLACE | "delete_file")
 }
-
-/// The file that a call is there to change.
-pub(super) fn edited_file(tool: &Tool, blobs: &dyn Blobs) -> Option<String> {
-    let call = Call::of(tool, blobs);
-    is_file_tool(&call.name).then(|| call.text("path")).flatten()
-}
