@@ -17,6 +17,7 @@
 
 mod block;
 mod body;
+mod ending;
 pub mod event;
 mod fact;
 mod id;

@@ -18,7 +18,7 @@ use crate::SessionError;
 use crate::answer::Answer;
 use crate::ledger::Ledger;
 use crate::saving::{DeskOptions, Saving, saved, started};
-use crate::turn::{RunningTurn, end_turn, withdraw_asks};
+use crate::turn::{RunningTurn, end_turn};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
 const QUEUE_LIMIT: usize = 100;
@@ -408,7 +408,7 @@ impl Actor {
         }
         let Some(turn) = &mut self.turn else { return Ok(false) };
         turn.cancel();
-        let withdrawn = withdraw_asks(&self.ledger.tip, "cancel");
+        let withdrawn = self.ledger.tip.turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
         for draft in &withdrawn {
             match &draft.event {
                 Event::PermissionAnswered(e) => turn.permission_answered(&e.request, None),

@@ -7,8 +7,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tolka_agent::{CancelSwitch, Ended, Mind, Prompt, Said, Teller};
-use tolka_facts::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged, TurnEnded};
-use tolka_facts::{Ask, Cause, Draft, RequestId, Tip, ToolStatus};
+use tolka_facts::event::{Stop, TurnEnded};
+use tolka_facts::{Cause, Draft, RequestId, Tip};
 
 /// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
 pub(crate) const GRACE: Duration = Duration::from_millis(700);
@@ -104,48 +104,10 @@ impl RunningTurn {
     }
 }
 
-/// What was asked and will not be answered any more.
-pub(crate) fn withdraw_asks(tip: &Tip, by: &str) -> Vec<Draft> {
-    tip.asks()
-        .map(|ask| match ask {
-            Ask::Permission(ask) => Draft::tolka(PermissionAnswered {
-                request: ask.request.clone(),
-                option: None,
-                by: by.to_owned(),
-                reason: None,
-            }),
-            Ask::Question(ask) => {
-                Draft::tolka(QuestionAnswered { request: ask.request.clone(), answers: None, by: by.to_owned() })
-            }
-        })
-        .collect()
-}
-
-/// All that must be said for the open turn to be over: nothing stays open behind it.
+/// All that must be said for the open turn to be over.
 pub(crate) fn end_turn(tip: &Tip, ended: Ended) -> Vec<Draft> {
     let Some(turn) = &tip.turn else { return Vec::new() };
-    let (why, status, finish) = match ended.stop {
-        Stop::Cancelled => ("The turn was cancelled before the tool ended.", ToolStatus::Cancelled, Finish::Cancelled),
-        Stop::Interrupted => {
-            ("The server stopped before the tool ended; it was not run again.", ToolStatus::Cancelled, Finish::Error)
-        }
-        Stop::Failed => ("The agent failed before the tool ended.", ToolStatus::Failed, Finish::Error),
-        Stop::MaxTokens => ("The turn ended before the tool did.", ToolStatus::Failed, Finish::Length),
-        Stop::EndTurn | Stop::MaxTurnRequests | Stop::Refusal => {
-            ("The turn ended before the tool did.", ToolStatus::Failed, Finish::Stop)
-        }
-    };
-    let mut drafts = withdraw_asks(tip, "tolka");
-    for tool in turn.open_tools() {
-        drafts.push(Draft::tolka(ToolChanged {
-            status: Some(status),
-            error: Some(why.into()),
-            ..ToolChanged::of(tool.call.clone())
-        }));
-    }
-    if let Some(step) = &turn.step {
-        drafts.push(Draft::tolka(StepEnded { message: step.message.clone(), finish, usage: None, cost: None }));
-    }
+    let mut drafts = turn.end_what_is_open(ended.stop);
     drafts.extend(ended.failure.map(Draft::agent));
     let cause = if ended.stop == Stop::Interrupted { Cause::Tolka } else { Cause::Agent };
     let (stop, usage, cost, meta) = (ended.stop, ended.usage, ended.cost, ended.meta);

@@ -120,11 +120,7 @@ impl Stage<'_> {
                 failed => Ended::failed(failed),
             },
         };
-        let finish = match ended.stop {
-            Stop::Failed => Finish::Error,
-            Stop::Cancelled | Stop::Interrupted => Finish::Cancelled,
-            _ => Finish::Stop,
-        };
+        let finish = ended.stop.into();
         self.interpreter.close(finish, &mut drafts);
         self.tell_all(drafts).await?;
         self.close_step(finish).await?;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use tolka_agent::{Agent, Ended, Mind, Pace, Place, Prompt, Recording, Replay, Said, teller};
 use tolka_facts::event::{
-    Finish, OptionKind, PermissionAnswered, PromptQueued, QuestionAnswered, SessionCreated, StepEnded, Stop,
-    ToolChanged, TurnEnded, TurnStarted,
+    OptionKind, PermissionAnswered, PromptQueued, QuestionAnswered, SessionCreated, TurnEnded, TurnStarted,
 };
-use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, Tip, ToolStatus};
+use tolka_facts::{Block, Draft, Event, Fact, Ids, SessionId, Time, Tip};
 
 /// 2100-01-01. Ids hold the time at which they are made, and a recording is played by the machine's clock; but
 /// they never go back, so after one of this day all others are made of it as well.
@@ -114,35 +113,13 @@ impl Session {
         }
     }
 
-    /// Nothing stays open behind a turn.
+    /// As a session's actor ends a turn: nothing stays open behind it.
     fn end(&mut self, ended: Ended) {
-        let open = self.tip.turn.clone().unwrap();
-        let (status, finish) = match ended.stop {
-            Stop::Cancelled => (ToolStatus::Cancelled, Finish::Cancelled),
-            Stop::Failed => (ToolStatus::Failed, Finish::Error),
-            _ => (ToolStatus::Failed, Finish::Stop),
-        };
-        for tool in open.open_tools() {
-            self.stamp(Draft::tolka(ToolChanged {
-                call: tool.call.clone(),
-                name: None,
-                kind: None,
-                title: None,
-                status: Some(status),
-                input: None,
-                output: None,
-                content: None,
-                locations: None,
-                error: Some("The turn was over before the tool ended.".into()),
-                meta: None,
-            }));
-        }
-        if let Some(step) = open.step {
-            self.stamp(Draft::tolka(StepEnded { message: step.message, finish, usage: None, cost: None }));
-        }
         let Ended { stop, usage, cost, meta, failure } = ended;
-        failure.map(Draft::agent).into_iter().for_each(|draft| self.stamp(draft));
-        self.stamp(Draft::new(Cause::Agent, TurnEnded { turn: open.id, stop, usage, cost, meta }));
+        let open = self.tip.turn.clone().unwrap();
+        let drafts = open.end_what_is_open(stop).into_iter().chain(failure.map(Draft::agent));
+        drafts.for_each(|draft| self.stamp(draft));
+        self.stamp(Draft::agent(TurnEnded { turn: open.id, stop, usage, cost, meta }));
     }
 
     fn stamp(&mut self, draft: Draft) {

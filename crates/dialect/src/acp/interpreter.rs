@@ -125,11 +125,7 @@ impl Interpreter {
         let read: PromptResult = result.read().unwrap_or_default();
         let stop = wire::stop(read.stop_reason.as_deref().unwrap_or_default());
         let usage = read.usage.map(Usage::from);
-        let finish = match stop {
-            Stop::MaxTokens => Finish::Length,
-            Stop::Cancelled => Finish::Cancelled,
-            _ => Finish::Stop,
-        };
+        let finish = stop.into();
         match self.step.take() {
             // This draft reads the message, though no agent speaks of steps.
             Some(message) => {

@@ -1,4 +1,4 @@
-use tolka_facts::event::{Finish, StepEnded, StepStarted, Stop};
+use tolka_facts::event::{Finish, StepEnded, StepStarted};
 use tolka_facts::{Draft, Event, MessageId, Time, Tip, derived_id};
 
 /// Steps where the wire that is read told none: without them words and calls belong to no message. One begins
@@ -27,7 +27,7 @@ impl Steps {
                 vec![end(message, Finish::ToolCalls), start()]
             }
             (Event::ToolChanged(e), None) if !turn.ended_calls.contains(&e.call) => vec![start()],
-            (Event::TurnEnded(e), Some(message)) => vec![end(message, finish(e.stop))],
+            (Event::TurnEnded(e), Some(message)) => vec![end(message, e.stop.into())],
             _ => Vec::new(),
         }
     }
@@ -38,14 +38,5 @@ impl Steps {
             Event::ToolChanged(e) => self.tool_finished |= tip.tool(&e.call).is_some_and(|tool| !tool.is_open()),
             _ => {}
         }
-    }
-}
-
-fn finish(stop: Stop) -> Finish {
-    match stop {
-        Stop::EndTurn => Finish::Stop,
-        Stop::MaxTokens | Stop::MaxTurnRequests => Finish::Length,
-        Stop::Refusal | Stop::Failed => Finish::Error,
-        Stop::Cancelled | Stop::Interrupted => Finish::Cancelled,
     }
 }

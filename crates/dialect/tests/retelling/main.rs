@@ -16,8 +16,8 @@ mod support;
 
 use proptest::prelude::*;
 use tolka_dialect::{Dialect, Frames, Retelling};
-use tolka_facts::event::{FailureKind, Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
-use tolka_facts::{Ask, Draft, Event, Fact, OpenTurn, Time, Tip, ToolStatus};
+use tolka_facts::event::{FailureKind, Stop};
+use tolka_facts::{Draft, Event, Fact, Time, Tip};
 
 use gist::{Gist, Reach};
 use support::{Run, cases};
@@ -54,7 +54,9 @@ fn run() -> impl Strategy<Value = Run> {
         for fact in run.facts {
             let (session, time) = (fact.session, fact.time);
             let before = match &fact.event {
-                Event::TurnEnded(_) => tip.turn.as_ref().map(left_open).unwrap_or_default(),
+                Event::TurnEnded(_) => {
+                    tip.turn.as_ref().map(|turn| turn.end_what_is_open(Stop::EndTurn)).unwrap_or_default()
+                }
                 _ => Vec::new(),
             };
             // Not every family can tell a turn that was stopped from one that broke off; the tests of each say which.
@@ -81,26 +83,6 @@ fn run() -> impl Strategy<Value = Run> {
         }
         Run { facts, blobs: run.blobs }
     })
-}
-
-/// What ends all that a turn has left open.
-fn left_open(turn: &OpenTurn) -> Vec<Draft> {
-    let by = || "local".to_owned();
-    let asks = turn.asks.iter().map(|ask| match ask {
-        Ask::Permission(ask) => {
-            Draft::tolka(PermissionAnswered { request: ask.request.clone(), option: None, by: by(), reason: None })
-        }
-        Ask::Question(ask) => Draft::tolka(QuestionAnswered { request: ask.request.clone(), answers: None, by: by() }),
-    });
-    let calls = turn.open_tools().map(|tool| {
-        let (status, error) = (Some(ToolStatus::Failed), Some("over".into()));
-        Draft::tolka(ToolChanged { status, error, ..ToolChanged::of(tool.call.clone()) })
-    });
-    let steps = turn.step.iter().map(|step| {
-        let (message, finish) = (step.message.clone(), Finish::Stop);
-        Draft::tolka(StepEnded { message, finish, usage: None, cost: None })
-    });
-    asks.chain(calls).chain(steps).collect()
 }
 
 proptest! {
