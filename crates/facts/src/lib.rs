@@ -32,7 +32,7 @@ pub use block::Block;
 pub use body::{BlobRef, Blobs, Body, Hash, INLINE_LIMIT, NoBlobs};
 pub use event::Event;
 pub use fact::{Cause, Draft, Fact, FactError, VERSION};
-pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, TurnId, derived_id};
+pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, TurnId, derived_id, event_id};
 pub use json::Json;
 pub use rope::Rope;
 pub use time::Time;

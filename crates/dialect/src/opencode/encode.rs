@@ -9,7 +9,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tolka_facts::event::{Finish, Model, PtyChange, Usage};
-use tolka_facts::{Blobs, CallId, Event, Fact, MessageId, Time, Tip, derived_id};
+use tolka_facts::{Blobs, CallId, Event, Fact, MessageId, Time, Tip, event_id};
 
 use super::marks::Mark;
 use super::wire::{self, Frame, PartUpdated};
@@ -197,7 +197,7 @@ impl<'a> Telling<'a> {
 
     fn event<P: Serialize>(&mut self, kind: &str, properties: P) {
         let n = u32::try_from(self.out.len() - self.first).unwrap_or(u32::MAX);
-        let id = derived_id("evt", self.fact.time, self.fact.seq, n);
+        let id = event_id("evt", self.fact, n);
         self.out.push(&Frame { id, r#type: kind, properties });
     }
 

@@ -32,6 +32,8 @@ const LISTS: &[(&str, Dialect, &str, &[&str])] = &[
     ("000", ONYX, "rawOutput.metadata.files[].type", &["add", "update"]),
     ("000", ONYX, "locations[].path", &["/home/ada/project/src/lib.rs"]),
     ("000", ONYX, "stopReason", &["end_turn"]),
+    ("000", ONYX, "rawOutput.error", &["File not found"]),
+    ("000", ONYX, "message", &["Sandbox not running", "Database error"]),
     // 001: the nine categories, Stop Reasons, Artifact Types, Content Block Types.
     (
         "001",
@@ -98,8 +100,12 @@ const LISTS: &[(&str, Dialect, &str, &[&str])] = &[
     // `stop_sequence` is read and never sent; see the exceptions.
     ("002", ONYX, "stopReason", &["end_turn", "max_tokens", "stop_sequence"]),
     ("002", ONYX, "artifact.type", &["file", "image", "nextjs_app", "web_app"]),
-    ("002", ONYX, "rawInput.todos[].status", &["in_progress"]),
+    ("002", ONYX, "rawInput.todos[].status", &["pending", "in_progress", "completed"]),
+    ("002", ONYX, "rawOutput.metadata.todos[].status", &["pending", "in_progress", "completed"]),
     ("002", ONYX, "rawInput.subagent_type", &["Explore"]),
+    ("002", ONYX, "rawOutput.metadata.preview", &["one"]),
+    ("002", ONYX, "rawOutput.metadata.filepath", &["/home/ada/project/new.rs"]),
+    ("002", ONYX, "content[].oldText", &["", "one\n"]),
     (
         "002",
         ONYX,
@@ -128,7 +134,7 @@ const LISTS: &[(&str, Dialect, &str, &[&str])] = &[
         ],
     ),
     ("003", Dialect::AgentSmithy, "name", &["read_file", "write_to_file", "web_fetch", "web_search"]),
-    // 004: Event Types, Message Types, Message Parts, Tool States, Error Types, Input Part Types.
+    // 004: Event Types (`server.connected` is the door's word for a connection; `tests/clients` waits for it), Message Types, Message Parts, Tool States, Error Types, Input Part Types.
     (
         "004",
         OPENCODE,
@@ -154,12 +160,22 @@ const LISTS: &[(&str, Dialect, &str, &[&str])] = &[
         "properties.info.error.name",
         &["ProviderAuthError", "UnknownError", "MessageOutputLengthError", "MessageAbortedError", "APIError"],
     ),
+    (
+        "004",
+        OPENCODE,
+        "properties.error.name",
+        &["ProviderAuthError", "UnknownError", "MessageOutputLengthError", "MessageAbortedError", "APIError"],
+    ),
+    ("004", OPENCODE, "properties.part.state.attachments[].url", &["data:image/png;base64,aW1hZ2U="]),
     ("004", OPENCODE, "properties.part.url", &["file:///home/ada/project/notes.txt", "data:image/png;base64,aGVsbG8="]),
 ];
 
-/// Named, and not produced, each with the reason.
-pub(crate) const READ_ONLY: &[(&str, &str)] =
-    &[("stop_sequence", "no agent stops so: the protocol below has five reasons, and this is none of them")];
+/// Named, and not produced: what we say instead, and why.
+pub(crate) const READ_ONLY: &[(&str, &str, &str)] = &[(
+    "stop_sequence",
+    "max_tokens",
+    "no agent stops so: the protocol below has five reasons, and this is none of them",
+)];
 
 pub(crate) fn everything() -> impl Iterator<Item = Named> {
     LISTS.iter().flat_map(|(document, dialect, path, names)| {

@@ -340,7 +340,11 @@ impl Call {
 fn calls() -> Vec<Call> {
     use ToolKind::{Delete, Edit, Execute, Fetch, Other, Read, Search};
     let found = json!({ "output": "src/a.rs\nsrc/b.rs", "metadata": { "count": 2, "truncated": false } });
-    let todos = json!([{ "content": "Read the file", "status": "in_progress", "activeForm": "Reading the file" }]);
+    let todos = json!([
+        { "content": "Find the file", "status": "completed", "activeForm": "Finding the file" },
+        { "content": "Read the file", "status": "in_progress", "activeForm": "Reading the file" },
+        { "content": "Run tests", "status": "pending", "activeForm": "Running tests" },
+    ]);
     let file = "/home/ada/project/src/lib.rs";
     let patched = |name: &str, kind: &str, before: &str| {
         json!({
@@ -390,7 +394,7 @@ fn calls() -> Vec<Call> {
             },
         })),
         delete.gives(json!({ "output": "Deleted." })),
-        Call { title: Some("1 todos"), ..Call::new("todowrite", Other, json!({ "todos": todos })) }
+        Call { title: Some("3 todos"), ..Call::new("todowrite", Other, json!({ "todos": todos })) }
             .gives(json!({ "output": todos.to_string(), "metadata": { "todos": todos, "truncated": false } })),
         Call::new("task", Other, json!({ "prompt": "Look around", "description": "Look", "subagent_type": "Explore" }))
             .gives(json!({ "output": "Nothing there." })),
