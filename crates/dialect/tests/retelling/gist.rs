@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use tolka_dialect::{Carriage, Dialect};
-use tolka_facts::event::{ModeSet, SessionChanged, Stop};
+use tolka_facts::event::{ModeSet, PlanEntry, PlanStatus, SessionChanged, Stop};
 use tolka_facts::{Blobs, Block, CallId, Event, Fact, Tip, ToolStatus};
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -11,7 +11,7 @@ pub(crate) struct Gist {
     turns: Vec<Turn>,
     open: Turn,
     /// Of the whole session: not every wire says where a turn began that says nothing else.
-    plans: Vec<Vec<String>>,
+    plans: Vec<Vec<PlanEntry>>,
     modes: Vec<String>,
     artifacts: Vec<String>,
 }
@@ -29,6 +29,7 @@ struct Turn {
     asked: Option<usize>,
     answered: Option<usize>,
     ended_well: Option<bool>,
+    stop: Option<Stop>,
 }
 
 impl Gist {
@@ -37,7 +38,7 @@ impl Gist {
         for fact in facts {
             tip.apply(fact);
             match &fact.event {
-                Event::PlanSet(e) => gist.plans.push(e.entries.iter().map(|entry| entry.content.clone()).collect()),
+                Event::PlanSet(e) => gist.plans.push(e.entries.iter().map(without_cancelled).collect()),
                 // Some wires tell the mode as something of the session, and again only when it changes.
                 Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. })
                     if gist.modes.last() != Some(mode) =>
@@ -83,6 +84,7 @@ impl Gist {
             Event::TurnEnded(e) => {
                 turn.count = Some(turn.calls.len());
                 turn.calls.clear();
+                turn.stop = Some(e.stop);
                 turn.ended_well = Some(!matches!(e.stop, Stop::Failed | Stop::Interrupted));
                 self.turns.push(std::mem::take(&mut self.open));
             }
@@ -96,7 +98,7 @@ impl Gist {
             let mut turn = turn.clone();
             reach.cut(&mut turn);
             // Without a prompt and without anything done, an error is one between turns: it says no more than that.
-            let bare = Turn { count: turn.count, ended_well: Some(false), ..Turn::default() };
+            let bare = Turn { count: turn.count, ended_well: Some(false), stop: turn.stop, ..Turn::default() };
             (reach.prompts || turn != bare || turn.count > Some(0)).then(|| format!("{turn:?}"))
         };
         let beside = [
@@ -108,6 +110,12 @@ impl Gist {
     }
 }
 
+/// Most wires have no word for an entry that was dropped.
+fn without_cancelled(entry: &PlanEntry) -> PlanEntry {
+    let status = if entry.status == PlanStatus::Cancelled { PlanStatus::Completed } else { entry.status };
+    PlanEntry { status, ..entry.clone() }
+}
+
 /// What a dialect carries, by its own table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
@@ -117,6 +125,8 @@ pub(crate) struct Reach {
     calls: bool,
     /// Whether it says how a call ended.
     ends: bool,
+    /// Whether it says why a turn ended, beyond whether it failed.
+    stops: bool,
     plans: bool,
     modes: bool,
     asks: bool,
@@ -136,6 +146,7 @@ impl Reach {
             thoughts: carries("thought_appended"),
             calls: carries("tool_changed"),
             ends: dialect != Dialect::AgentSmithy,
+            stops: matches!(dialect, Dialect::Acp | Dialect::Onyx(_) | Dialect::OnyxSteps | Dialect::Tolka),
             plans: carries("plan_set"),
             modes: carries("mode_set"),
             asks: carries("permission_asked"),
@@ -151,6 +162,7 @@ impl Reach {
             thoughts: self.thoughts && other.thoughts,
             calls: self.calls && other.calls,
             ends: self.ends && other.ends,
+            stops: self.stops && other.stops,
             plans: self.plans && other.plans,
             modes: self.modes && other.modes,
             asks: self.asks && other.asks,
@@ -169,6 +181,7 @@ impl Reach {
         }
         turn.count.take_if(|_| !self.calls);
         turn.went_well.take_if(|_| !self.calls || !self.ends);
+        turn.stop.take_if(|_| !self.stops);
         turn.asked.take_if(|_| !self.asks);
         turn.answered.take_if(|_| !self.answers);
     }
