@@ -6,8 +6,10 @@
 //! are written and a ref keeps them; any step that fails means that there is no checkpoint.
 
 mod error;
+mod files;
 mod git;
 mod listing;
+mod place;
 mod store;
 
 use std::collections::HashMap;
@@ -19,8 +21,14 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::{Instant, timeout_at};
 
 pub use error::CheckpointError;
+use files::blocking;
 use git::Halt;
-use store::{Place, Store};
+use place::Place;
+use store::Store;
+
+/// For git to be killed and gone when the budget is spent. A file system that hangs holds it for longer: nobody waits
+/// for that.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// All snapshots of one data folder.
 #[derive(Debug)]
@@ -57,7 +65,10 @@ impl Checkpoints {
     pub async fn save(&self, workspace: &Path, budget: Duration, words: &str) -> Result<Saved, CheckpointError> {
         let asked = Instant::now();
         let deadline = asked + budget;
-        let place = Place::find(workspace, &self.data)?;
+        let slow = move |_| CheckpointError::Slow { budget };
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        let finding = blocking(move || Place::find(&folder, &data));
+        let place = timeout_at(deadline, finding).await.map_err(slow)??;
         let (run, words, shared) = (self.run.clone(), words.to_owned(), self.shared(&place));
         // Dropped with this future.
         let (_wanted, dropped) = watch::channel(());
@@ -65,7 +76,6 @@ impl Checkpoints {
         // A task of its own, so that a save which nobody waits for any more still sees the end of its git before
         // the next save begins.
         let saving = tokio::spawn(async move {
-            let slow = |_| CheckpointError::Slow { budget };
             let mut guard = timeout_at(deadline, shared.lock_owned()).await.map_err(slow)?;
             let store = match guard.take() {
                 Some(store) => store,
@@ -73,10 +83,8 @@ impl Checkpoints {
             };
             guard.insert(store).save(&words, &halt).await
         });
-        saving.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the task of a checkpoint ended badly");
-            Err(CheckpointError::Stopped)
-        })
+        let saved = timeout_at(deadline + GRACE, saving).await.map_err(slow)?;
+        saved.unwrap_or_else(|error| Err(CheckpointError::ended_badly(&error)))
     }
 
     fn shared(&self, place: &Place) -> Shared {

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::CheckpointError;
+use super::files::blocking;
 
 /// Files as they are: no conversion, no hook, no helper process, every name that the file system allows. And on the
 /// disk before they are relied upon: a store with half-written objects would stay broken for ever.
@@ -104,11 +105,16 @@ impl Git {
         input: &[u8],
         halt: &Halt,
     ) -> Result<Output, CheckpointError> {
-        let mut child = self.command(args).spawn().map_err(|error| match error.kind() {
-            // The workspace, which is the command's folder, was there a moment ago.
-            io::ErrorKind::NotFound if self.workspace.exists() => CheckpointError::NoGit,
-            _ => CheckpointError::NoWorkspace { path: self.workspace.clone(), error },
-        })?;
+        let (mut command, workspace) = (self.command(args), self.workspace.clone());
+        // Starting it enters the workspace, and returns when it is there.
+        let mut child = blocking(move || {
+            command.spawn().map_err(|error| match error.kind() {
+                // The workspace was there a moment ago.
+                io::ErrorKind::NotFound if workspace.exists() => CheckpointError::NoGit,
+                _ => CheckpointError::NoWorkspace { path: workspace, error },
+            })
+        })
+        .await?;
         let talked = tokio::select! {
             talked = talk(&mut child, input) => talked,
             error = halt.called() => {

@@ -205,3 +205,22 @@ async fn pipes_and_sockets_are_no_content() {
     let _another = std::os::unix::net::UnixListener::bind(house.workspace.join("a")).unwrap();
     assert_eq!(house.paths(&house.save().await.commit), ["b"]);
 }
+
+/// A file system that hangs holds every thread that touches it: here all that there are for such work are held.
+#[test]
+fn a_file_system_that_hangs_stops_neither_the_runtime_nor_the_clock() {
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    let runtime = building.enable_all().max_blocking_threads(1).build().unwrap();
+    let house = House::new();
+    house.write("a", "a");
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    runtime.block_on(async {
+        let hanging = tokio::task::spawn_blocking(move || held.recv());
+        let budget = Duration::from_millis(50);
+        let error = house.checkpoints.save(&house.workspace, budget, "x").await.unwrap_err();
+        assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
+        drop(release);
+        hanging.await.unwrap().unwrap_err();
+        assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    });
+}
