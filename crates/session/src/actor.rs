@@ -168,7 +168,7 @@ impl Actor {
         }
         let Some(queued) = self.ledger.tip.queue.front() else { return };
         let turn = queued.prompt.turn.clone();
-        self.saving = Saving::begin(&self.options, &self.ledger.tip.head.workspace, &queued.prompt);
+        self.saving = Saving::begin(&self.options, &self.ledger.tip.head, &queued.prompt);
         if self.saving.is_none() {
             self.start(turn, None).await;
         }

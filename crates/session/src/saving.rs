@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tolka_facts::event::{Noticed, PromptQueued, Severity, TurnStarted};
-use tolka_facts::{Block, Draft, TurnId};
+use tolka_facts::{Block, Draft, Head, TurnId};
 use tolka_workspace::{CheckpointError, Checkpoints, Saved};
 
 /// How much of a prompt stands in its commit.
@@ -38,10 +38,11 @@ pub(crate) struct Saving {
 
 impl Saving {
     /// `None` where no snapshots are wanted.
-    pub(crate) fn begin(options: &DeskOptions, workspace: &str, prompt: &PromptQueued) -> Option<Self> {
+    pub(crate) fn begin(options: &DeskOptions, head: &Head, prompt: &PromptQueued) -> Option<Self> {
         let checkpoints = options.checkpoints.clone()?;
-        let (workspace, budget, words) = (PathBuf::from(workspace), options.checkpoint_budget, words(prompt));
-        let outcome = Box::pin(async move { checkpoints.save(&workspace, budget, &words).await });
+        let (workspace, session) = (PathBuf::from(&head.workspace), head.id.clone());
+        let (budget, words) = (options.checkpoint_budget, words(prompt));
+        let outcome = Box::pin(async move { checkpoints.save(&workspace, &session, budget, &words).await });
         Some(Saving { turn: prompt.turn.clone(), outcome })
     }
 }

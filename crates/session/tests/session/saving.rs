@@ -174,6 +174,11 @@ async fn a_cancel_during_the_snapshot_ends_the_turn_at_once() {
         assert_eq!(texts(&studio.world.facts(&session).await), words);
         let starts = studio.starts(&session).await;
         assert!(starts[1..].iter().all(|started| started.checkpoint.is_some()));
+        let refs = studio.git(&["for-each-ref", "--format=%(refname)"]);
+        let mut kept: Vec<String> = starts.iter().filter_map(|started| started.checkpoint.clone()).collect();
+        kept.sort();
+        let named: Vec<String> = kept.iter().map(|commit| format!("refs/tolka/{session}/{commit}")).collect();
+        assert_eq!(refs.lines().collect::<Vec<_>>(), named);
     }
 }
 
@@ -215,4 +220,39 @@ async fn a_prompt_whose_snapshot_the_server_did_not_live_to_see_runs_at_the_next
         assert_eq!(texts(&studio.world.facts(&session).await), ["later"]);
         assert!(studio.starts(&session).await[0].checkpoint.is_some());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_takes_the_checkpoints_of_its_session_along() {
+    let studio = Studio::new(LONG);
+    fs::write(studio.workspace.join("a"), "one").unwrap();
+    let (purged, other) = (studio.session().await, studio.session().await);
+    for session in [&purged, &other] {
+        studio.prompt(session, "go").await;
+        studio.world.ended(session, 1).await;
+    }
+    let desk = &studio.world.desk;
+    let kept = studio.starts(&other).await[0].checkpoint.clone().unwrap();
+    // What is not deleted keeps everything.
+    desk.purge(&purged).await.unwrap_err();
+    assert_eq!(studio.git(&["for-each-ref"]).lines().count(), 2);
+    desk.delete(&purged).await.unwrap();
+    assert!(desk.purge(&purged).await.unwrap().facts > 0);
+    assert_eq!(studio.git(&["for-each-ref", "--format=%(objectname)"]).trim(), kept);
+    assert_eq!(studio.git(&["show", &format!("{kept}:a")]), "one");
+}
+
+/// Without git nothing can be pruned, and a store may be damaged: the words of a person go nevertheless.
+#[tokio::test(flavor = "multi_thread")]
+async fn checkpoints_that_cannot_be_removed_do_not_keep_the_facts() {
+    let studio = Studio::new(LONG);
+    let session = studio.session().await;
+    studio.prompt(&session, "go").await;
+    studio.world.ended(&session, 1).await;
+    let store = fs::read_dir(studio.data.join("checkpoints")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_dir_all(&store).unwrap();
+    fs::write(&store, "in the way").unwrap();
+    studio.world.desk.delete(&session).await.unwrap();
+    assert!(studio.world.desk.purge(&session).await.unwrap().facts > 0);
+    assert!(studio.world.facts(&session).await.is_empty());
 }

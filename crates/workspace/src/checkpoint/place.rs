@@ -38,7 +38,23 @@ impl Place {
             return Err(CheckpointError::OwnData { path: data });
         }
         let own_data = data.strip_prefix(&workspace).ok().map(Path::to_owned);
-        let store = data.join("checkpoints").join(Hash::of(workspace.as_os_str().as_encoded_bytes()).as_str());
+        let store = store(&data, &workspace);
         Ok(Place { workspace, store, own_data })
     }
+
+    /// Where something was saved before, whatever has become of the workspace. Blocks.
+    pub(super) fn left(workspace: &Path, data: &Path) -> Result<Option<Self>, CheckpointError> {
+        if !data.exists() {
+            return Ok(None);
+        }
+        let data = data.canonicalize().map_err(CheckpointError::storage(data))?;
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let own_data = data.strip_prefix(&workspace).ok().map(Path::to_owned);
+        let store = store(&data, &workspace);
+        Ok(store.exists().then_some(Place { workspace, store, own_data }))
+    }
+}
+
+fn store(data: &Path, workspace: &Path) -> PathBuf {
+    data.join("checkpoints").join(Hash::of(workspace.as_os_str().as_encoded_bytes()).as_str())
 }

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use tokio::time::Instant;
-use tolka_facts::Time;
+use tolka_facts::{Hash, SessionId, Time};
 
 use super::files::{self, blocking};
 use super::git::{Git, Halt};
@@ -19,6 +19,35 @@ use super::{CheckpointError, Saved};
 /// Paths that go into the index at once. Each batch that is done stays done, so that a workspace which is too large
 /// for one budget gets there with the next.
 const BATCH: usize = 10_000;
+
+/// Where the refs of a session are.
+#[derive(Debug)]
+pub(super) struct Keep(String);
+
+impl Keep {
+    pub(super) fn new(session: &SessionId) -> Self {
+        let name = session.as_str();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        // Every id that Tolka makes is plain; for others there are rules in git about what a ref may be called.
+        match !name.is_empty() && name.len() <= 100 && name.bytes().all(is_plain) {
+            true => Keep(format!("refs/tolka/{name}")),
+            false => Keep(format!("refs/tolka/{}", Hash::of(name.as_bytes()).as_str())),
+        }
+    }
+
+    fn of(&self, commit: &str) -> String {
+        format!("{}/{commit}", self.0)
+    }
+}
+
+/// What a store holds when a session is forgotten.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Snapshots of other sessions.
+    Others,
+    /// It is gone: whatever an index kept of the workspace was for nobody.
+    Nothing,
+}
 
 #[derive(Debug)]
 pub(super) struct Store {
@@ -50,7 +79,7 @@ impl Store {
         Ok(Store { git, own_data, last: None })
     }
 
-    pub(super) async fn save(&mut self, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
+    pub(super) async fn save(&mut self, keep: &Keep, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,
             _ => self.tree(halt).await?,
@@ -59,8 +88,58 @@ impl Store {
         // The time makes each commit one of its own, also if nothing has changed.
         let message = format!("{}\n\nTaken-At: {}\n", one_line(words), Time::now().micros());
         let commit = self.git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line();
-        self.git.run(&["update-ref", &format!("refs/tolka/{commit}"), &commit], b"", halt).await?;
-        Ok(Saved { commit, files: tree.files })
+        let files = tree.files;
+        if let Err(error) = self.git.run(&["update-ref", &keep.of(&commit), &commit], b"", halt).await {
+            // It may have been killed when its work was done.
+            self.discard(keep, &commit).await;
+            return Err(error);
+        }
+        Ok(Saved { commit, files })
+    }
+
+    /// Removes a ref that has just been made, or half made: it is a file of its own until somebody packs it.
+    pub(super) async fn discard(&self, keep: &Keep, commit: &str) {
+        let path = self.git.dir.join(keep.of(commit));
+        let removed = blocking(move || {
+            files::remove_file(&path)?;
+            files::remove_file(&path.with_added_extension("lock"))
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "a checkpoint that nobody wants stays until its session is purged");
+        }
+    }
+
+    pub(super) async fn forget(&mut self, keep: &Keep, halt: &Halt) -> Result<Left, CheckpointError> {
+        // Its objects may go.
+        self.last = None;
+        let (dir, index, folder) = (self.git.dir.clone(), self.git.index.clone(), self.git.dir.join(&keep.0));
+        // Before anything that can fail: without its refs the next session that is forgotten takes the rest along.
+        blocking(move || {
+            files::remove_folder(&folder)?;
+            files::remove_file(&dir.join("packed-refs.lock"))?;
+            // A cache that somebody's `git gc` made. It would go on naming commits that are gone.
+            files::remove_file(&dir.join("objects/info/commit-graph"))?;
+            files::remove_folder(&dir.join("objects/info/commit-graphs"))?;
+            files::sweep(&dir, &index)
+        })
+        .await?;
+        // The workspace may be gone.
+        let git = Git { dir: self.git.dir.clone(), index: self.git.index.clone(), workspace: self.git.dir.clone() };
+        // Somebody's `git gc` may have packed refs.
+        let packed = git.run(&["for-each-ref", "--format=delete %(refname)", &keep.0], b"", halt).await?;
+        git.run(&["update-ref", "--stdin"], &packed.out, halt).await?;
+        if git.run(&["for-each-ref", "--count=1", "refs/tolka"], b"", halt).await?.out.is_empty() {
+            let dir = git.dir;
+            blocking(move || files::retire(&dir)).await?;
+            return Ok(Left::Nothing);
+        }
+        let packs = git.dir.join("objects/pack");
+        if blocking(move || files::has_packs(&packs)).await? {
+            // Git itself packs files of more than 512 MiB, and prunes only what is loose.
+            git.run(&["repack", "-a", "-d", "-q", "--window=0"], b"", halt).await?;
+        }
+        git.run(&["prune", "--expire=now"], b"", halt).await?;
+        Ok(Left::Others)
     }
 
     async fn tree(&self, halt: &Halt) -> Result<Tree, CheckpointError> {
