@@ -248,6 +248,7 @@ impl Desk {
             turn: None,
             options: self.0.options.clone(),
             saving: None,
+            saved: None,
             backlog: Vec::new(),
             settling: Vec::new(),
             not_before: Instant::now(),

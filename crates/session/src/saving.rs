@@ -28,7 +28,7 @@ impl Default for DeskOptions {
     }
 }
 
-type Outcome = Result<Saved, CheckpointError>;
+pub(crate) type Outcome = Result<Saved, CheckpointError>;
 
 /// A snapshot on its way. Dropping it stops it.
 pub(crate) struct Saving {
@@ -56,9 +56,9 @@ pub(crate) async fn saved(saving: &mut Option<Saving>) -> Outcome {
 }
 
 /// What begins a turn. Without its snapshot it goes on, and people see that it does.
-pub(crate) fn started(turn: TurnId, outcome: Option<Outcome>) -> Vec<Draft> {
+pub(crate) fn started(turn: &TurnId, outcome: Option<&Outcome>) -> Vec<Draft> {
     let (checkpoint, error) = match outcome {
-        Some(Ok(saved)) => (Some(saved.commit), None),
+        Some(Ok(saved)) => (Some(saved.commit.clone()), None),
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
@@ -69,7 +69,7 @@ pub(crate) fn started(turn: TurnId, outcome: Option<Outcome>) -> Vec<Draft> {
             description: Some(format!("What this turn changes cannot be taken back: {error}.")),
         })
     });
-    std::iter::once(Draft::tolka(TurnStarted { turn, checkpoint })).chain(notice).collect()
+    std::iter::once(Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint })).chain(notice).collect()
 }
 
 fn words(prompt: &PromptQueued) -> String {

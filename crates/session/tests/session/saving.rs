@@ -28,10 +28,14 @@ impl Studio {
     }
 
     fn on(folder: tempfile::TempDir, budget: Duration) -> Self {
+        Studio::within(folder, budget, None)
+    }
+
+    fn within(folder: tempfile::TempDir, budget: Duration, max_bytes: Option<u64>) -> Self {
         let (data, workspace) = (folder.path().join("data"), folder.path().join("workspace"));
         fs::create_dir_all(&workspace).unwrap();
         let checkpoints = Some(Arc::new(Checkpoints::new(&data)));
-        let world = World::build("puppet", folder, None, DeskOptions { checkpoints, checkpoint_budget: budget });
+        let world = World::build("puppet", folder, max_bytes, DeskOptions { checkpoints, checkpoint_budget: budget });
         Studio { world, data, workspace }
     }
 
@@ -255,4 +259,29 @@ async fn checkpoints_that_cannot_be_removed_do_not_keep_the_facts() {
     studio.world.desk.delete(&session).await.unwrap();
     assert!(studio.world.desk.purge(&session).await.unwrap().facts > 0);
     assert!(studio.world.facts(&session).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_the_disk_does_not_let_start_keeps_its_snapshot() {
+    let studio = Studio::within(tempfile::tempdir().unwrap(), LONG, Some(400_000));
+    let (session, filler) = (studio.session().await, studio.session().await);
+    studio.stall();
+    studio.prompt(&session, "go").await;
+    let desk = &studio.world.desk;
+    for size in [20_000, 2_000, 200, 1] {
+        while desk.prompt(&filler, prompt(&"x".repeat(size))).await.is_ok() {}
+    }
+    assert!(desk.tip(&filler).await.unwrap().queue.len() < 100, "it is the disk that is full, not the queue");
+    studio.go_on();
+    let refs = || studio.git(&["for-each-ref", "--format=%(objectname)", &format!("refs/tolka/{session}")]);
+    let deadline = Instant::now() + LONG;
+    while !studio.data.join("checkpoints").exists() || refs().is_empty() {
+        assert!(Instant::now() < deadline, "the snapshot should be there by now");
+        tokio::task::yield_now().await;
+    }
+    assert!(desk.tip(&session).await.unwrap().is_idle(), "there is no room for its start");
+    desk.delete(&filler).await.unwrap();
+    desk.purge(&filler).await.unwrap();
+    studio.world.ended(&session, 1).await;
+    assert_eq!(studio.starts(&session).await[0].checkpoint.as_deref(), Some(refs().trim()));
 }
