@@ -63,10 +63,10 @@ pub struct NewSession {
 
 impl Desk {
     pub fn new(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>) -> Self {
-        Desk::with(journal, agents, ids, DeskOptions::default())
+        Desk::with_options(journal, agents, ids, DeskOptions::default())
     }
 
-    pub fn with(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
+    pub fn with_options(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
         Desk(Arc::new(Inner { journal, agents, ids, options, live: Mutex::default() }))
     }
 
