@@ -12,12 +12,11 @@ use tolka_facts::event::{
 };
 use tolka_facts::{Blobs, Block, Draft, Event, Hash, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
 use tolka_journal::{Journal, JournalError, Mark, Scope};
-use tolka_workspace::{CheckpointError, Saved};
 
 use crate::SessionError;
 use crate::answer::Answer;
 use crate::ledger::Ledger;
-use crate::saving::{DeskOptions, Saving, saved, started};
+use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
 use crate::turn::{RunningTurn, end_turn};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
@@ -85,6 +84,8 @@ pub(crate) struct Actor {
     pub(crate) options: DeskOptions,
     /// For the prompt at the head of the queue, before its turn starts.
     pub(crate) saving: Option<Saving>,
+    /// How that went, if the disk did not let the turn start: it is not saved again for every try.
+    pub(crate) saved: Option<(TurnId, Outcome)>,
     /// Told by the agent and refused by the disk; they go first when it has room again.
     pub(crate) backlog: Vec<Draft>,
     /// Those who wait until what they told is durable.
@@ -168,21 +169,25 @@ impl Actor {
         }
         let Some(queued) = self.ledger.tip.queue.front() else { return };
         let turn = queued.prompt.turn.clone();
-        self.saving = Saving::begin(&self.options, &self.ledger.tip.head.workspace, &queued.prompt);
+        if let Some((turn, outcome)) = self.saved.take() {
+            return self.start(turn, Some(outcome)).await;
+        }
+        self.saving = Saving::begin(&self.options, &self.ledger.tip.head, &queued.prompt);
         if self.saving.is_none() {
             self.start(turn, None).await;
         }
     }
 
-    async fn start(&mut self, turn: TurnId, outcome: Option<Result<Saved, CheckpointError>>) {
+    async fn start(&mut self, turn: TurnId, outcome: Option<Outcome>) {
         let (Some(queued), Some(agent)) = (self.ledger.tip.queue.front(), self.agent.clone()) else { return };
         let prompt = queued.prompt.clone();
         if let Some(Err(error)) = &outcome {
             tracing::warn!(session = %self.session, %error, "a turn starts without a checkpoint");
         }
-        if let Err(error) = self.append_all(started(turn, outcome)).await {
+        if let Err(error) = self.append_all(started(&turn, outcome.as_ref())).await {
             tracing::warn!(session = %self.session, %error, "a turn cannot start yet");
             self.not_before = Instant::now() + RETRY;
+            self.saved = outcome.map(|outcome| (turn, outcome));
             return;
         }
         let mind = self.mind.take().unwrap_or_else(|| {
@@ -209,6 +214,9 @@ impl Actor {
         let is_deleted = self.ledger.tip.head.deleted;
         if self.saving.as_ref().is_some_and(|saving| is_deleted || !self.is_next(&saving.turn)) {
             self.saving = None;
+        }
+        if self.saved.as_ref().is_some_and(|(turn, _)| is_deleted || !self.is_next(turn)) {
+            self.saved = None;
         }
     }
 
@@ -422,7 +430,7 @@ impl Actor {
 
     /// For clients a prompt whose snapshot is being taken is a turn that has begun: it ends like one.
     async fn cancel_start(&mut self, turn: TurnId) -> Result<(), SessionError> {
-        self.append_all(started(turn, None)).await?;
+        self.append_all(started(&turn, None)).await?;
         self.saving = None;
         let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
         self.append_or_keep(drafts).await;

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -7,7 +8,7 @@ use tokio::time::Instant;
 use tolka_agent::{Agent, Agents};
 use tolka_facts::event::{Model, Parent, SessionChanged, SessionChosen, SessionCreated};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
-use tolka_journal::{Journal, Mark, Scope, SessionQuery};
+use tolka_journal::{Journal, Mark, Purged, Scope, SessionQuery};
 
 use crate::SessionError;
 use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
@@ -62,10 +63,10 @@ pub struct NewSession {
 
 impl Desk {
     pub fn new(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>) -> Self {
-        Desk::with(journal, agents, ids, DeskOptions::default())
+        Desk::with_options(journal, agents, ids, DeskOptions::default())
     }
 
-    pub fn with(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
+    pub fn with_options(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
         Desk(Arc::new(Inner { journal, agents, ids, options, live: Mutex::default() }))
     }
 
@@ -139,6 +140,19 @@ impl Desk {
     /// The session is gone for clients; its facts stay until they are purged.
     pub async fn delete(&self, session: &SessionId) -> Result<(), SessionError> {
         self.call(session, Command::Delete).await
+    }
+
+    /// Removes a deleted session whole: its checkpoints, facts and blobs.
+    pub async fn purge(&self, session: &SessionId) -> Result<Purged, SessionError> {
+        let found = self.journal().session(session).await?.filter(|row| row.head.deleted);
+        // First, since nobody knows whose they are when the facts are gone. What cannot be removed does not keep the
+        // facts: a purge is also the way out of a full disk, and of a data folder where something is broken.
+        if let (Some(row), Some(checkpoints)) = (found, &self.0.options.checkpoints)
+            && let Err(error) = checkpoints.forget(Path::new(&row.head.workspace), session).await
+        {
+            tracing::warn!(%session, workspace = row.head.workspace, %error, "checkpoints of a purged session are left");
+        }
+        Ok(self.journal().purge(session).await?)
     }
 
     /// The state after the last durable fact.
@@ -234,6 +248,7 @@ impl Desk {
             turn: None,
             options: self.0.options.clone(),
             saving: None,
+            saved: None,
             backlog: Vec::new(),
             settling: Vec::new(),
             not_before: Instant::now(),

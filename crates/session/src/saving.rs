@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tolka_facts::event::{Noticed, PromptQueued, Severity, TurnStarted};
-use tolka_facts::{Block, Draft, TurnId};
+use tolka_facts::{Block, Draft, Head, TurnId};
 use tolka_workspace::{CheckpointError, Checkpoints, Saved};
 
 /// How much of a prompt stands in its commit.
@@ -28,7 +28,7 @@ impl Default for DeskOptions {
     }
 }
 
-type Outcome = Result<Saved, CheckpointError>;
+pub(crate) type Outcome = Result<Saved, CheckpointError>;
 
 /// A snapshot on its way. Dropping it stops it.
 pub(crate) struct Saving {
@@ -38,10 +38,11 @@ pub(crate) struct Saving {
 
 impl Saving {
     /// `None` where no snapshots are wanted.
-    pub(crate) fn begin(options: &DeskOptions, workspace: &str, prompt: &PromptQueued) -> Option<Self> {
+    pub(crate) fn begin(options: &DeskOptions, head: &Head, prompt: &PromptQueued) -> Option<Self> {
         let checkpoints = options.checkpoints.clone()?;
-        let (workspace, budget, words) = (PathBuf::from(workspace), options.checkpoint_budget, words(prompt));
-        let outcome = Box::pin(async move { checkpoints.save(&workspace, budget, &words).await });
+        let (workspace, session) = (PathBuf::from(&head.workspace), head.id.clone());
+        let (budget, words) = (options.checkpoint_budget, words(prompt));
+        let outcome = Box::pin(async move { checkpoints.save(&workspace, &session, budget, &words).await });
         Some(Saving { turn: prompt.turn.clone(), outcome })
     }
 }
@@ -55,9 +56,9 @@ pub(crate) async fn saved(saving: &mut Option<Saving>) -> Outcome {
 }
 
 /// What begins a turn. Without its snapshot it goes on, and people see that it does.
-pub(crate) fn started(turn: TurnId, outcome: Option<Outcome>) -> Vec<Draft> {
+pub(crate) fn started(turn: &TurnId, outcome: Option<&Outcome>) -> Vec<Draft> {
     let (checkpoint, error) = match outcome {
-        Some(Ok(saved)) => (Some(saved.commit), None),
+        Some(Ok(saved)) => (Some(saved.commit.clone()), None),
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
@@ -68,7 +69,7 @@ pub(crate) fn started(turn: TurnId, outcome: Option<Outcome>) -> Vec<Draft> {
             description: Some(format!("What this turn changes cannot be taken back: {error}.")),
         })
     });
-    std::iter::once(Draft::tolka(TurnStarted { turn, checkpoint })).chain(notice).collect()
+    std::iter::once(Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint })).chain(notice).collect()
 }
 
 fn words(prompt: &PromptQueued) -> String {

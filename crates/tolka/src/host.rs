@@ -31,7 +31,7 @@ impl Hosted {
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
         let checkpoints = Some(Arc::new(Checkpoints::new(&config.data)));
         let options = DeskOptions { checkpoints, ..DeskOptions::default() };
-        let desk = Desk::with(journal.clone(), agents, ids, options);
+        let desk = Desk::with_options(journal.clone(), agents, ids, options);
         let server = Server::bind(config, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
         Ok(Hosted { server, journal })

@@ -3,11 +3,14 @@
 //! A snapshot is a function of the workspace alone: every file that its `.gitignore` files let through,
 //! byte for byte, whatever was saved before. What is kept from one to the next, git's index, is only a
 //! cache that makes an unchanged workspace cheap. A commit is handed out when it and all it refers to
-//! are written and a ref keeps them; any step that fails means that there is no checkpoint.
+//! are written and a ref keeps them; any step that fails means that there is no checkpoint. The refs are
+//! by session, so that a session which is purged takes its snapshots along.
 
 mod error;
+mod files;
 mod git;
 mod listing;
+mod place;
 mod store;
 
 use std::collections::HashMap;
@@ -15,12 +18,22 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{Mutex as AsyncMutex, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::time::timeout_at;
+use tolka_facts::SessionId;
 
 pub use error::CheckpointError;
+use files::blocking;
 use git::Halt;
-use store::{Place, Store};
+use place::Place;
+use store::{Keep, Left, Store};
+
+/// For git to be killed and gone when the budget is spent. A file system that hangs holds it for longer: nobody waits
+/// for that.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// How long clearing away may take. What is left then goes with the next session that is purged there.
+const CLEARING: Duration = Duration::from_secs(60);
 
 /// All snapshots of one data folder.
 #[derive(Debug)]
@@ -52,36 +65,90 @@ impl Checkpoints {
         Checkpoints { data: data.to_owned(), run, stores: Mutex::default() }
     }
 
-    /// Saves `workspace` as it is now. `words` are for people who read the commit. When `budget` is spent, or the
-    /// future is dropped, git is killed and nothing is saved; files that git had taken in by then are not read again.
-    pub async fn save(&self, workspace: &Path, budget: Duration, words: &str) -> Result<Saved, CheckpointError> {
-        let asked = Instant::now();
-        let deadline = asked + budget;
-        let place = Place::find(workspace, &self.data)?;
+    /// Saves `workspace` as it is now, for a turn of `session`. `words` are for people who read the commit. When
+    /// `budget` is spent, or the future is dropped, git is killed and nothing is saved; files that git had taken in by
+    /// then are not read again.
+    pub async fn save(
+        &self,
+        workspace: &Path,
+        session: &SessionId,
+        budget: Duration,
+        words: &str,
+    ) -> Result<Saved, CheckpointError> {
+        let (wanted, halt) = Halt::within(budget);
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        let place = halt.wait(blocking(move || Place::find(&folder, &data))).await??;
         let (run, words, shared) = (self.run.clone(), words.to_owned(), self.shared(&place));
-        // Dropped with this future.
-        let (_wanted, dropped) = watch::channel(());
-        let halt = Halt { asked, deadline, budget, dropped };
+        let (keep, deadline) = (Keep::new(session), halt.deadline + GRACE);
+        let (answer, answered) = oneshot::channel();
         // A task of its own, so that a save which nobody waits for any more still sees the end of its git before
         // the next save begins.
-        let saving = tokio::spawn(async move {
-            let slow = |_| CheckpointError::Slow { budget };
-            let mut guard = timeout_at(deadline, shared.lock_owned()).await.map_err(slow)?;
-            let store = match guard.take() {
+        tokio::spawn(async move {
+            let saved = save(&shared, place, &run, &keep, &words, &halt).await;
+            let commit = saved.as_ref().ok().map(|saved| saved.commit.clone());
+            let is_taken = answer.send(saved).is_ok() && halt.taken().await;
+            if let (Some(commit), false) = (commit, is_taken) {
+                discard(&shared, &keep, &commit).await;
+            }
+        });
+        let saved = timeout_at(deadline, answered).await.map_err(|_| CheckpointError::Slow { budget })?;
+        // It is in the caller's hands with the end of this future: there is no await after this.
+        wanted.send_replace(true);
+        // The task never drops it unanswered but by a panic, or when the runtime ends.
+        saved.unwrap_or(Err(CheckpointError::Stopped))
+    }
+
+    /// Removes all that was saved for `session`, and nothing that another one's snapshots hold. The workspace itself
+    /// may be gone.
+    pub async fn forget(&self, workspace: &Path, session: &SessionId) -> Result<(), CheckpointError> {
+        let (wanted, halt) = Halt::within(CLEARING);
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        let Some(place) = halt.wait(blocking(move || Place::left(&folder, &data))).await?? else { return Ok(()) };
+        let (run, shared, keep) = (self.run.clone(), self.shared(&place), Keep::new(session));
+        let deadline = halt.deadline + GRACE;
+        let forgetting = tokio::spawn(async move {
+            let mut guard = halt.wait(shared.lock_owned()).await?;
+            let mut store = match guard.take() {
                 Some(store) => store,
                 None => Store::open(place, &run, &halt).await?,
             };
-            guard.insert(store).save(&words, &halt).await
+            if store.forget(&keep, &halt).await? == Left::Others {
+                *guard = Some(store);
+            }
+            Ok(())
         });
-        saving.await.unwrap_or_else(|error| {
-            tracing::error!(%error, "the task of a checkpoint ended badly");
-            Err(CheckpointError::Stopped)
-        })
+        let slow = |_| CheckpointError::Slow { budget: CLEARING };
+        let forgotten = timeout_at(deadline, forgetting).await.map_err(slow)?;
+        drop(wanted);
+        forgotten.unwrap_or_else(|error| Err(CheckpointError::ended_badly(&error)))
     }
 
     fn shared(&self, place: &Place) -> Shared {
         // Nothing panics while holding it; a poisoned lock would still guard sound data.
         let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         stores.entry(place.workspace.clone()).or_default().clone()
+    }
+}
+
+async fn save(
+    shared: &Shared,
+    place: Place,
+    run: &str,
+    keep: &Keep,
+    words: &str,
+    halt: &Halt,
+) -> Result<Saved, CheckpointError> {
+    let mut guard = halt.wait(shared.lock()).await?;
+    let store = match guard.take() {
+        Some(store) => store,
+        None => Store::open(place, run, halt).await?,
+    };
+    guard.insert(store).save(keep, words, halt).await
+}
+
+/// For a snapshot that was done when nobody wanted it any more.
+async fn discard(shared: &Shared, keep: &Keep, commit: &str) {
+    if let Some(store) = shared.lock().await.as_ref() {
+        store.discard(keep, commit).await;
     }
 }

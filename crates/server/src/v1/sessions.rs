@@ -84,7 +84,7 @@ pub(super) struct DeleteQuery {
     purge: bool,
 }
 
-/// With `?purge=true` the facts and blobs go too, also of a session that was deleted before.
+/// With `?purge=true` the facts, blobs and checkpoints go too, also of a session that was deleted before.
 pub(super) async fn delete(
     State(app): State<App>,
     Path(id): Path<String>,
@@ -100,7 +100,7 @@ pub(super) async fn delete(
     if session.is_server() || app.journal().session(&session).await?.is_none() {
         deleted?;
     }
-    let purged = app.journal().purge(&session).await?;
+    let purged = app.desk.purge(&session).await?;
     let freed = json!({ "facts": purged.facts, "blobs": purged.blobs, "bytes": purged.bytes });
     Ok(axum::Json(json!({ "purged": freed })).into_response())
 }

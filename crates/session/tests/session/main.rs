@@ -124,7 +124,7 @@ impl World {
         let journal = Sqlite::open(&options).unwrap();
         let waits = Arc::new(Notify::new());
         let agents: Agents = Arc::from([Arc::new(Puppet { name, waits: waits.clone() }) as Arc<dyn Agent>]);
-        let desk = Desk::with(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
+        let desk = Desk::with_options(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
         World { desk, journal, waits, folder }
     }
 

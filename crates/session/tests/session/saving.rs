@@ -28,10 +28,14 @@ impl Studio {
     }
 
     fn on(folder: tempfile::TempDir, budget: Duration) -> Self {
+        Studio::within(folder, budget, None)
+    }
+
+    fn within(folder: tempfile::TempDir, budget: Duration, max_bytes: Option<u64>) -> Self {
         let (data, workspace) = (folder.path().join("data"), folder.path().join("workspace"));
         fs::create_dir_all(&workspace).unwrap();
         let checkpoints = Some(Arc::new(Checkpoints::new(&data)));
-        let world = World::build("puppet", folder, None, DeskOptions { checkpoints, checkpoint_budget: budget });
+        let world = World::build("puppet", folder, max_bytes, DeskOptions { checkpoints, checkpoint_budget: budget });
         Studio { world, data, workspace }
     }
 
@@ -174,6 +178,11 @@ async fn a_cancel_during_the_snapshot_ends_the_turn_at_once() {
         assert_eq!(texts(&studio.world.facts(&session).await), words);
         let starts = studio.starts(&session).await;
         assert!(starts[1..].iter().all(|started| started.checkpoint.is_some()));
+        let refs = studio.git(&["for-each-ref", "--format=%(refname)"]);
+        let mut kept: Vec<String> = starts.iter().filter_map(|started| started.checkpoint.clone()).collect();
+        kept.sort();
+        let named: Vec<String> = kept.iter().map(|commit| format!("refs/tolka/{session}/{commit}")).collect();
+        assert_eq!(refs.lines().collect::<Vec<_>>(), named);
     }
 }
 
@@ -215,4 +224,64 @@ async fn a_prompt_whose_snapshot_the_server_did_not_live_to_see_runs_at_the_next
         assert_eq!(texts(&studio.world.facts(&session).await), ["later"]);
         assert!(studio.starts(&session).await[0].checkpoint.is_some());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_purge_takes_the_checkpoints_of_its_session_along() {
+    let studio = Studio::new(LONG);
+    fs::write(studio.workspace.join("a"), "one").unwrap();
+    let (purged, other) = (studio.session().await, studio.session().await);
+    for session in [&purged, &other] {
+        studio.prompt(session, "go").await;
+        studio.world.ended(session, 1).await;
+    }
+    let desk = &studio.world.desk;
+    let kept = studio.starts(&other).await[0].checkpoint.clone().unwrap();
+    // What is not deleted keeps everything.
+    desk.purge(&purged).await.unwrap_err();
+    assert_eq!(studio.git(&["for-each-ref"]).lines().count(), 2);
+    desk.delete(&purged).await.unwrap();
+    assert!(desk.purge(&purged).await.unwrap().facts > 0);
+    assert_eq!(studio.git(&["for-each-ref", "--format=%(objectname)"]).trim(), kept);
+    assert_eq!(studio.git(&["show", &format!("{kept}:a")]), "one");
+}
+
+/// Without git nothing can be pruned, and a store may be damaged: the words of a person go nevertheless.
+#[tokio::test(flavor = "multi_thread")]
+async fn checkpoints_that_cannot_be_removed_do_not_keep_the_facts() {
+    let studio = Studio::new(LONG);
+    let session = studio.session().await;
+    studio.prompt(&session, "go").await;
+    studio.world.ended(&session, 1).await;
+    let store = fs::read_dir(studio.data.join("checkpoints")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_dir_all(&store).unwrap();
+    fs::write(&store, "in the way").unwrap();
+    studio.world.desk.delete(&session).await.unwrap();
+    assert!(studio.world.desk.purge(&session).await.unwrap().facts > 0);
+    assert!(studio.world.facts(&session).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_that_the_disk_does_not_let_start_keeps_its_snapshot() {
+    let studio = Studio::within(tempfile::tempdir().unwrap(), LONG, Some(400_000));
+    let (session, filler) = (studio.session().await, studio.session().await);
+    studio.stall();
+    studio.prompt(&session, "go").await;
+    let desk = &studio.world.desk;
+    for size in [20_000, 2_000, 200, 1] {
+        while desk.prompt(&filler, prompt(&"x".repeat(size))).await.is_ok() {}
+    }
+    assert!(desk.tip(&filler).await.unwrap().queue.len() < 100, "it is the disk that is full, not the queue");
+    studio.go_on();
+    let refs = || studio.git(&["for-each-ref", "--format=%(objectname)", &format!("refs/tolka/{session}")]);
+    let deadline = Instant::now() + LONG;
+    while !studio.data.join("checkpoints").exists() || refs().is_empty() {
+        assert!(Instant::now() < deadline, "the snapshot should be there by now");
+        tokio::task::yield_now().await;
+    }
+    assert!(desk.tip(&session).await.unwrap().is_idle(), "there is no room for its start");
+    desk.delete(&filler).await.unwrap();
+    desk.purge(&filler).await.unwrap();
+    studio.world.ended(&session, 1).await;
+    assert_eq!(studio.starts(&session).await[0].checkpoint.as_deref(), Some(refs().trim()));
 }

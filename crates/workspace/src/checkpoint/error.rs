@@ -2,6 +2,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::task::JoinError;
+
 /// Why there is no checkpoint, and what a person can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
@@ -35,5 +37,10 @@ impl CheckpointError {
     pub(super) fn storage(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |error| CheckpointError::Storage { path, error }
+    }
+
+    pub(super) fn ended_badly(error: &JoinError) -> Self {
+        tracing::error!(%error, "the task of a checkpoint ended badly");
+        CheckpointError::Stopped
     }
 }

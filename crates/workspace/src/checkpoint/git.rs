@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::CheckpointError;
+use super::files::blocking;
 
 /// Files as they are: no conversion, no hook, no helper process, every name that the file system allows. And on the
 /// disk before they are relied upon: a store with half-written objects would stay broken for ever.
@@ -57,17 +58,38 @@ pub(super) struct Halt {
     pub(super) asked: Instant,
     pub(super) deadline: Instant,
     pub(super) budget: Duration,
-    /// Closes when nobody wants the result any more.
-    pub(super) dropped: watch::Receiver<()>,
+    /// True when the result has been taken; closes when nobody wants it any more.
+    wanted: watch::Receiver<bool>,
 }
 
 impl Halt {
+    /// From now on. To be halted, drop the sender.
+    pub(super) fn within(budget: Duration) -> (watch::Sender<bool>, Self) {
+        let asked = Instant::now();
+        let (sender, wanted) = watch::channel(false);
+        (sender, Halt { asked, deadline: asked + budget, budget, wanted })
+    }
+
+    /// Waits for what can be given up at any moment.
+    pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> Result<T, CheckpointError> {
+        tokio::select! {
+            biased;
+            error = self.called() => Err(error),
+            done = what => Ok(done),
+        }
+    }
+
+    /// Whether the result got to the one who asked for it.
+    pub(super) async fn taken(&self) -> bool {
+        self.wanted.clone().wait_for(|is_taken| *is_taken).await.is_ok()
+    }
+
     async fn called(&self) -> CheckpointError {
-        let mut dropped = self.dropped.clone();
+        let mut wanted = self.wanted.clone();
         tokio::select! {
             () = sleep_until(self.deadline) => CheckpointError::Slow { budget: self.budget },
-            // Nothing is ever sent: the only change is the end.
-            _ = dropped.changed() => CheckpointError::Stopped,
+            // Nothing is sent before the result is there: until then the only change is the end.
+            _ = wanted.changed() => CheckpointError::Stopped,
         }
     }
 }
@@ -104,11 +126,16 @@ impl Git {
         input: &[u8],
         halt: &Halt,
     ) -> Result<Output, CheckpointError> {
-        let mut child = self.command(args).spawn().map_err(|error| match error.kind() {
-            // The workspace, which is the command's folder, was there a moment ago.
-            io::ErrorKind::NotFound if self.workspace.exists() => CheckpointError::NoGit,
-            _ => CheckpointError::NoWorkspace { path: self.workspace.clone(), error },
-        })?;
+        let (mut command, workspace) = (self.command(args), self.workspace.clone());
+        // Starting it enters the workspace, and returns when it is there.
+        let mut child = blocking(move || {
+            command.spawn().map_err(|error| match error.kind() {
+                // The workspace was there a moment ago.
+                io::ErrorKind::NotFound if workspace.exists() => CheckpointError::NoGit,
+                _ => CheckpointError::NoWorkspace { path: workspace, error },
+            })
+        })
+        .await?;
         let talked = tokio::select! {
             talked = talk(&mut child, input) => talked,
             error = halt.called() => {

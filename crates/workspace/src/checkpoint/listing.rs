@@ -5,7 +5,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
-use super::git::{Git, Halt};
+use super::files::blocking;
+use super::git::{Git, Halt, Output};
 
 /// Git's name for a file without content; it need not be stored to stand in an index.
 const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
@@ -42,6 +43,12 @@ impl Listing {
         if let Some(words) = others.warnings.lines().find(|line| line.contains(CLOSED)) {
             return Err(CheckpointError::Unreadable { words: words.trim_start_matches("warning: ").to_owned() });
         }
+        let workspace = git.workspace.clone();
+        blocking(move || Ok(Listing::sort(&workspace, &others, &ignored, &changed))).await
+    }
+
+    /// Blocks: it looks at each file that changed.
+    fn sort(workspace: &Path, others: &Output, ignored: &Output, changed: &Output) -> Self {
         let mut listing = Listing::default();
         for path in others.items() {
             let into = if path.ends_with(b"/") { &mut listing.nested } else { &mut listing.present };
@@ -50,7 +57,7 @@ impl Listing {
         // Items come in pairs: what changed, then the path.
         let mut items = changed.items();
         while let (Some(_), Some(path)) = (items.next(), items.next()) {
-            match std::fs::symlink_metadata(git.workspace.join(OsStr::from_bytes(path))) {
+            match std::fs::symlink_metadata(workspace.join(OsStr::from_bytes(path))) {
                 Ok(found) if found.is_file() || found.is_symlink() => listing.present.push(path.to_owned()),
                 // A file became a folder. If that is a repository, git would not look into it.
                 Ok(found) if found.is_dir() => listing.nested.push([path, b"/"].concat()),
@@ -60,7 +67,7 @@ impl Listing {
         let ignored: std::collections::HashSet<&[u8]> = ignored.items().collect();
         listing.present.retain(|path| !ignored.contains(path.as_slice()));
         listing.absent.extend(ignored.into_iter().map(<[u8]>::to_owned));
-        Ok(listing)
+        listing
     }
 
     pub(super) fn is_empty(&self) -> bool {

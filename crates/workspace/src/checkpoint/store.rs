@@ -5,58 +5,48 @@
 //! which begins as the last run's: whatever is left of an earlier run can neither hold it locked nor
 //! replace it.
 
-use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use tokio::time::Instant;
-use tolka_facts::{Hash, Time};
+use tolka_facts::{Hash, SessionId, Time};
 
+use super::files::{self, blocking};
 use super::git::{Git, Halt};
 use super::listing::{Listing, shown};
+use super::place::Place;
 use super::{CheckpointError, Saved};
 
-/// What the workspace's own attributes say about a file's bytes is not followed.
-const ATTRIBUTES: &str = "* -text -eol -filter -ident -working-tree-encoding\n";
 /// Paths that go into the index at once. Each batch that is done stays done, so that a workspace which is too large
 /// for one budget gets there with the next.
 const BATCH: usize = 10_000;
 
-/// A workspace that may be saved, and where.
+/// Where the refs of a session are.
 #[derive(Debug)]
-pub(super) struct Place {
-    /// Canonical.
-    pub(super) workspace: PathBuf,
-    store: PathBuf,
-    /// The data folder, if it is inside the workspace, as a path from there.
-    own_data: Option<PathBuf>,
+pub(super) struct Keep(String);
+
+impl Keep {
+    pub(super) fn new(session: &SessionId) -> Self {
+        let name = session.as_str();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        // Every id that Tolka makes is plain; for others there are rules in git about what a ref may be called.
+        match !name.is_empty() && name.len() <= 100 && name.bytes().all(is_plain) {
+            true => Keep(format!("refs/tolka/{name}")),
+            false => Keep(format!("refs/tolka/{}", Hash::of(name.as_bytes()).as_str())),
+        }
+    }
+
+    fn of(&self, commit: &str) -> String {
+        format!("{}/{commit}", self.0)
+    }
 }
 
-impl Place {
-    pub(super) fn find(workspace: &Path, data: &Path) -> Result<Self, CheckpointError> {
-        let unusable = |error| CheckpointError::NoWorkspace { path: workspace.to_owned(), error };
-        let workspace = workspace.canonicalize().map_err(unusable)?;
-        if !workspace.is_dir() {
-            return Err(unusable(io::ErrorKind::NotADirectory.into()));
-        }
-        let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
-        if workspace.parent().is_none() || home.as_ref() == Some(&workspace) {
-            return Err(CheckpointError::TooWide { path: workspace });
-        }
-        let root = data.join("checkpoints");
-        // Copies of a person's files are for nobody else on the machine, whatever the files themselves allow.
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&root);
-        made.map_err(CheckpointError::storage(&root))?;
-        let data = data.canonicalize().map_err(CheckpointError::storage(data))?;
-        if data == workspace {
-            return Err(CheckpointError::OwnData { path: data });
-        }
-        let own_data = data.strip_prefix(&workspace).ok().map(Path::to_owned);
-        let store = data.join("checkpoints").join(Hash::of(workspace.as_os_str().as_encoded_bytes()).as_str());
-        Ok(Place { workspace, store, own_data })
-    }
+/// What a store holds when a session is forgotten.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Snapshots of other sessions.
+    Others,
+    /// It is gone: whatever an index kept of the workspace was for nobody.
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -78,15 +68,18 @@ struct Tree {
 impl Store {
     pub(super) async fn open(place: Place, run: &str, halt: &Halt) -> Result<Self, CheckpointError> {
         let Place { workspace, store, own_data } = place;
-        if !store.exists() {
-            create(&store, run, &workspace, halt).await?;
-        }
         let index = store.join(format!("index.{run}"));
-        adopt_index(&store, &index).map_err(CheckpointError::storage(&store))?;
-        Ok(Store { git: Git { dir: store, index, workspace }, own_data, last: None })
+        let git = Git { dir: store, index, workspace };
+        let dir = git.dir.clone();
+        if !blocking(move || Ok(dir.exists())).await? {
+            create(&git.dir, run, &git.workspace, halt).await?;
+        }
+        let (dir, index) = (git.dir.clone(), git.index.clone());
+        blocking(move || files::adopt_index(&dir, &index).map_err(CheckpointError::storage(dir))).await?;
+        Ok(Store { git, own_data, last: None })
     }
 
-    pub(super) async fn save(&mut self, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
+    pub(super) async fn save(&mut self, keep: &Keep, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,
             _ => self.tree(halt).await?,
@@ -95,29 +88,80 @@ impl Store {
         // The time makes each commit one of its own, also if nothing has changed.
         let message = format!("{}\n\nTaken-At: {}\n", one_line(words), Time::now().micros());
         let commit = self.git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line();
-        self.git.run(&["update-ref", &format!("refs/tolka/{commit}"), &commit], b"", halt).await?;
-        Ok(Saved { commit, files: tree.files })
+        let files = tree.files;
+        if let Err(error) = self.git.run(&["update-ref", &keep.of(&commit), &commit], b"", halt).await {
+            // It may have been killed when its work was done.
+            self.discard(keep, &commit).await;
+            return Err(error);
+        }
+        Ok(Saved { commit, files })
+    }
+
+    /// Removes a ref that has just been made, or half made: it is a file of its own until somebody packs it.
+    pub(super) async fn discard(&self, keep: &Keep, commit: &str) {
+        let path = self.git.dir.join(keep.of(commit));
+        let removed = blocking(move || {
+            files::remove_file(&path)?;
+            files::remove_file(&path.with_added_extension("lock"))
+        });
+        if let Err(error) = removed.await {
+            tracing::warn!(%error, "a checkpoint that nobody wants stays until its session is purged");
+        }
+    }
+
+    pub(super) async fn forget(&mut self, keep: &Keep, halt: &Halt) -> Result<Left, CheckpointError> {
+        // Its objects may go.
+        self.last = None;
+        let (dir, index, folder) = (self.git.dir.clone(), self.git.index.clone(), self.git.dir.join(&keep.0));
+        // Before anything that can fail: without its refs the next session that is forgotten takes the rest along.
+        blocking(move || {
+            files::remove_folder(&folder)?;
+            files::remove_file(&dir.join("packed-refs.lock"))?;
+            // A cache that somebody's `git gc` made. It would go on naming commits that are gone.
+            files::remove_file(&dir.join("objects/info/commit-graph"))?;
+            files::remove_folder(&dir.join("objects/info/commit-graphs"))?;
+            files::sweep(&dir, &index)
+        })
+        .await?;
+        // The workspace may be gone.
+        let git = Git { dir: self.git.dir.clone(), index: self.git.index.clone(), workspace: self.git.dir.clone() };
+        // Somebody's `git gc` may have packed refs.
+        let packed = git.run(&["for-each-ref", "--format=delete %(refname)", &keep.0], b"", halt).await?;
+        git.run(&["update-ref", "--stdin"], &packed.out, halt).await?;
+        if git.run(&["for-each-ref", "--count=1", "refs/tolka"], b"", halt).await?.out.is_empty() {
+            let dir = git.dir;
+            blocking(move || files::retire(&dir)).await?;
+            return Ok(Left::Nothing);
+        }
+        let packs = git.dir.join("objects/pack");
+        if blocking(move || files::has_packs(&packs)).await? {
+            // Git itself packs files of more than 512 MiB, and prunes only what is loose.
+            git.run(&["repack", "-a", "-d", "-q", "--window=0"], b"", halt).await?;
+        }
+        git.run(&["prune", "--expire=now"], b"", halt).await?;
+        Ok(Left::Others)
     }
 
     async fn tree(&self, halt: &Halt) -> Result<Tree, CheckpointError> {
         let began = Instant::now();
-        self.sweep()?;
+        let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
+        blocking(move || files::sweep(&dir, &index)).await?;
         match self.catch_up(halt).await {
             // A file may go between the listing and the reading of it. Once is chance.
             Err(CheckpointError::Git { .. }) => self.catch_up(halt).await?,
             result => result?,
         }
-        let index = &self.git.index;
         let name = match self.git.run(&["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
             Err(error @ CheckpointError::Git { .. }) => {
-                remove_if_there(index)?;
+                self.drop_index().await?;
                 return Err(error);
             }
             tree => tree?.line(),
         };
-        let files = entries(index).map_err(CheckpointError::storage(index))?;
+        let index = self.git.index.clone();
+        let files = blocking(move || files::entries(&index).map_err(CheckpointError::storage(index))).await?;
         Ok(Tree { began, name, files })
     }
 
@@ -127,28 +171,19 @@ impl Store {
         if listing.is_empty() { Ok(()) } else { self.learn(&listing, halt).await }
     }
 
-    /// Removes what killed gits left: this run's are waited for, and one of an earlier run works for nobody.
-    fn sweep(&self) -> Result<(), CheckpointError> {
-        remove_if_there(&self.git.index.with_added_extension("lock"))?;
-        for folder in [self.git.dir.join("objects"), self.git.dir.join("objects/pack")] {
-            for entry in fs::read_dir(&folder).map_err(CheckpointError::storage(&folder))?.flatten() {
-                if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
-                    let path = entry.path();
-                    // What cannot be removed takes room and does no other harm.
-                    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-                }
-            }
-        }
-        Ok(())
+    /// It is made anew: it is only a cache.
+    async fn drop_index(&self) -> Result<(), CheckpointError> {
+        let index = self.git.index.clone();
+        blocking(move || files::remove_file(&index)).await
     }
 
     /// The differences, with all nested repositories opened up.
     async fn list(&self, halt: &Halt) -> Result<Listing, CheckpointError> {
         let mut listing = match Listing::take(&self.git, self.own_data.as_deref(), halt).await {
-            // Listing reads little but the index. That is only a cache: a damaged one is made anew.
-            Err(CheckpointError::Git { command, words }) if self.git.index.exists() => {
+            // Listing reads little but the index, which may be damaged. Without one it fails in the same way again.
+            Err(CheckpointError::Git { command, words }) => {
                 tracing::warn!(%command, %words, "the index of a checkpoint store is made anew");
-                remove_if_there(&self.git.index)?;
+                self.drop_index().await?;
                 Listing::take(&self.git, self.own_data.as_deref(), halt).await?
             }
             result => result?,
@@ -189,63 +224,16 @@ impl Store {
 async fn create(store: &Path, run: &str, workspace: &Path, halt: &Halt) -> Result<(), CheckpointError> {
     let new = store.with_added_extension(format!("new-{run}"));
     // One that was stopped halfway may have left locks.
-    if new.exists() {
-        fs::remove_dir_all(&new).map_err(CheckpointError::storage(&new))?;
-    }
+    let left = new.clone();
+    blocking(move || files::remove_folder(&left)).await?;
     let git = Git { dir: new.clone(), index: new.join("index"), workspace: workspace.to_owned() };
     git.run(&["init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"], b"", halt).await?;
-    let write = |name: &str, content: &[u8]| {
-        let path = new.join(name);
-        fs::write(&path, content).map_err(CheckpointError::storage(path))
-    };
-    fs::create_dir_all(new.join("info")).map_err(CheckpointError::storage(&new))?;
-    write("info/attributes", ATTRIBUTES.as_bytes())?;
-    // For people who wonder whose store it is; its own name is a hash.
-    write("description", workspace.as_os_str().as_encoded_bytes())?;
-    match fs::rename(&new, store) {
-        // Somebody was faster, and theirs is as good.
-        Err(_) if store.exists() => fs::remove_dir_all(&new).map_err(CheckpointError::storage(new)),
-        renamed => renamed.map_err(CheckpointError::storage(store)),
-    }
-}
-
-/// The latest index of earlier runs becomes this run's; what else they left is removed.
-fn adopt_index(store: &Path, index: &Path) -> io::Result<()> {
-    let mut left: Vec<(SystemTime, PathBuf)> = Vec::new();
-    for entry in fs::read_dir(store)? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b"index.") {
-            left.push((entry.metadata()?.modified()?, entry.path()));
-        }
-    }
-    let (locks, mut indices): (Vec<_>, Vec<_>) =
-        left.into_iter().partition(|(_, path)| path.extension().is_some_and(|extension| extension == "lock"));
-    indices.sort();
-    if let Some((_, latest)) = indices.pop() {
-        fs::rename(latest, index)?;
-    }
-    // What cannot be removed lies there unused.
-    locks.iter().chain(&indices).for_each(|(_, path)| drop(fs::remove_file(path)));
-    Ok(())
-}
-
-fn remove_if_there(path: &Path) -> Result<(), CheckpointError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(CheckpointError::storage(path)(error)),
-        _ => Ok(()),
-    }
-}
-
-/// How many entries the index has: a number in its header. A workspace without files has no index.
-fn entries(index: &Path) -> io::Result<u64> {
-    let mut header = [0; 12];
-    match fs::File::open(index) {
-        Ok(mut file) => file.read_exact(&mut header)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        Err(error) => return Err(error),
-    }
-    let [.., a, b, c, d] = header;
-    Ok(u32::from_be_bytes([a, b, c, d]).into())
+    let (store, workspace) = (store.to_owned(), workspace.to_owned());
+    blocking(move || {
+        files::furnish(&new, &workspace)?;
+        files::put_in_place(&new, &store)
+    })
+    .await
 }
 
 fn one_line(words: &str) -> String {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tolka_workspace::Checkpoints;
 
-use crate::house::{BUDGET, House};
+use crate::house::{BUDGET, House, session};
 
 #[tokio::test]
 #[ignore = "prints figures; it judges nothing"]
@@ -38,7 +38,7 @@ async fn at_once(house: &House, many: usize) {
     let mut saves = tokio::task::JoinSet::new();
     for _ in 0..many {
         let (checkpoints, workspace) = (checkpoints.clone(), house.workspace.clone());
-        saves.spawn(async move { checkpoints.save(&workspace, BUDGET, "x").await.unwrap() });
+        saves.spawn(async move { checkpoints.save(&workspace, &session(), BUDGET, "x").await.unwrap() });
     }
     saves.join_all().await;
 }

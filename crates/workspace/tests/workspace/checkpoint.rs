@@ -9,7 +9,7 @@ use std::process::Command;
 
 use tolka_workspace::Saved;
 
-use crate::house::{Entry, House, disk, git, text};
+use crate::house::{Entry, House, disk, git, session, text};
 
 #[tokio::test]
 async fn a_snapshot_holds_every_file_exactly() {
@@ -86,7 +86,7 @@ async fn each_save_is_a_commit_of_its_own_that_a_ref_keeps() {
 async fn the_words_of_a_commit_may_be_anything() {
     let house = House::new();
     let words = "Before: \0 two\nlines \u{1b}[31m -m ü";
-    let saved = house.checkpoints.save(&house.workspace, crate::house::BUDGET, words).await.unwrap();
+    let saved = house.checkpoints.save(&house.workspace, &session(), crate::house::BUDGET, words).await.unwrap();
     assert_eq!(text(house.git(&["log", "-1", "--format=%s", &saved.commit])), "Before: two lines [31m -m ü");
 }
 
@@ -253,6 +253,6 @@ async fn with_hostile_surroundings() {
     house.write("a", "a\r\n");
     let saved = house.save().await;
     assert_eq!(saved, Saved { commit: saved.commit.clone(), files: 1 });
-    assert!(house.store().join("refs/tolka").join(&saved.commit).is_file());
+    assert!(house.store().join("refs/tolka/ses_1").join(&saved.commit).is_file());
     assert!(house.store().join("objects").join(&saved.commit[..2]).join(&saved.commit[2..]).is_file());
 }

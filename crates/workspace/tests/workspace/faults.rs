@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tolka_workspace::{CheckpointError, Checkpoints};
 
-use crate::house::{BUDGET, Entry, House};
+use crate::house::{BUDGET, Entry, House, session};
 
 /// Takes git longer than any test waits: it has to read all of it.
 const ENDLESS: u64 = 1 << 42;
@@ -52,7 +52,7 @@ async fn a_spent_budget_kills_git_and_the_next_save_goes_on() {
     endless(&house);
     let began = Instant::now();
     let budget = Duration::from_millis(300);
-    let error = house.checkpoints.save(&house.workspace, budget, "x").await.unwrap_err();
+    let error = house.checkpoints.save(&house.workspace, &session(), budget, "x").await.unwrap_err();
     assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(running_gits(&house), 0);
@@ -92,7 +92,7 @@ async fn a_store_whose_making_was_stopped_is_made_again() {
         let house = House::new();
         house.write("a", "a");
         let _ = tokio::time::timeout(Duration::from_micros(micros), house.try_save()).await;
-        let _ = house.checkpoints.save(&house.workspace, Duration::from_micros(micros), "x").await;
+        let _ = house.checkpoints.save(&house.workspace, &session(), Duration::from_micros(micros), "x").await;
         assert_eq!(house.paths(&house.save().await.commit), ["a"]);
         house.check();
     }
@@ -189,7 +189,7 @@ async fn two_workspaces_have_two_stores() {
     house.write("two/b", "b");
     let checkpoints = Checkpoints::new(&house.data);
     for name in ["one", "two"] {
-        assert_eq!(checkpoints.save(&house.workspace.join(name), BUDGET, "x").await.unwrap().files, 1);
+        assert_eq!(checkpoints.save(&house.workspace.join(name), &session(), BUDGET, "x").await.unwrap().files, 1);
     }
     assert_eq!(fs::read_dir(house.data.join("checkpoints")).unwrap().count(), 2);
 }
@@ -204,4 +204,23 @@ async fn pipes_and_sockets_are_no_content() {
     fs::remove_file(house.workspace.join("a")).unwrap();
     let _another = std::os::unix::net::UnixListener::bind(house.workspace.join("a")).unwrap();
     assert_eq!(house.paths(&house.save().await.commit), ["b"]);
+}
+
+/// A file system that hangs holds every thread that touches it: here all that there are for such work are held.
+#[test]
+fn a_file_system_that_hangs_stops_neither_the_runtime_nor_the_clock() {
+    let mut building = tokio::runtime::Builder::new_current_thread();
+    let runtime = building.enable_all().max_blocking_threads(1).build().unwrap();
+    let house = House::new();
+    house.write("a", "a");
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    runtime.block_on(async {
+        let hanging = tokio::task::spawn_blocking(move || held.recv());
+        let budget = Duration::from_millis(50);
+        let error = house.checkpoints.save(&house.workspace, &session(), budget, "x").await.unwrap_err();
+        assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
+        drop(release);
+        hanging.await.unwrap().unwrap_err();
+        assert_eq!(house.paths(&house.save().await.commit), ["a"]);
+    });
 }

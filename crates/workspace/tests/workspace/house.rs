@@ -9,7 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use tolka_facts::SessionId;
 use tolka_workspace::{CheckpointError, Checkpoints, Saved};
+
+/// Of everything that is not about sessions.
+pub(crate) fn session() -> SessionId {
+    SessionId::from("ses_1")
+}
 
 pub(crate) const BUDGET: Duration = Duration::from_secs(60);
 
@@ -54,7 +60,7 @@ impl House {
     }
 
     pub(crate) async fn try_save(&self) -> Result<Saved, CheckpointError> {
-        self.checkpoints.save(&self.workspace, BUDGET, "Before: a test").await
+        self.checkpoints.save(&self.workspace, &session(), BUDGET, "Before: a test").await
     }
 
     /// The one store that there is.

@@ -6,6 +6,7 @@ mod artifact;
 mod bench;
 mod checkpoint;
 mod faults;
+mod forget;
 mod house;
 mod nested;
 mod refused;

@@ -1,0 +1,123 @@
+//! What is done to the files of a store without git. All of it blocks, for as long as a file system hangs,
+//! and is meant for [`blocking`].
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::CheckpointError;
+
+/// What the workspace's own attributes say about a file's bytes is not followed.
+const ATTRIBUTES: &str = "* -text -eol -filter -ident -working-tree-encoding\n";
+
+/// Waits for work that may block, on a thread that nobody else needs. It is waited for to its end, since it cannot be
+/// stopped and the next save must not meet it; whoever asked for the save waits only until his deadline.
+pub(super) async fn blocking<T, W>(work: W) -> Result<T, CheckpointError>
+where
+    T: Send + 'static,
+    W: FnOnce() -> Result<T, CheckpointError> + Send + 'static,
+{
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(CheckpointError::ended_badly(&error)))
+}
+
+/// What a new store needs besides what `git init` made.
+pub(super) fn furnish(new: &Path, workspace: &Path) -> Result<(), CheckpointError> {
+    let write = |name: &str, content: &[u8]| {
+        let path = new.join(name);
+        fs::write(&path, content).map_err(CheckpointError::storage(path))
+    };
+    fs::create_dir_all(new.join("info")).map_err(CheckpointError::storage(new))?;
+    write("info/attributes", ATTRIBUTES.as_bytes())?;
+    // For people who wonder whose store it is; its own name is a hash.
+    write("description", workspace.as_os_str().as_encoded_bytes())
+}
+
+/// A store that is complete gets its name.
+pub(super) fn put_in_place(new: &Path, store: &Path) -> Result<(), CheckpointError> {
+    match fs::rename(new, store) {
+        // Somebody was faster, and theirs is as good.
+        Err(_) if store.exists() => remove_folder(new),
+        renamed => renamed.map_err(CheckpointError::storage(store)),
+    }
+}
+
+/// The latest index of earlier runs becomes this run's; what else they left is removed.
+pub(super) fn adopt_index(store: &Path, index: &Path) -> io::Result<()> {
+    let mut left: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(store)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b"index.") {
+            left.push((entry.metadata()?.modified()?, entry.path()));
+        }
+    }
+    let (locks, mut indices): (Vec<_>, Vec<_>) =
+        left.into_iter().partition(|(_, path)| path.extension().is_some_and(|extension| extension == "lock"));
+    indices.sort();
+    if let Some((_, latest)) = indices.pop() {
+        fs::rename(latest, index)?;
+    }
+    // What cannot be removed lies there unused.
+    locks.iter().chain(&indices).for_each(|(_, path)| drop(fs::remove_file(path)));
+    Ok(())
+}
+
+/// Removes what killed gits left: this run's are waited for, and one of an earlier run works for nobody.
+pub(super) fn sweep(store: &Path, index: &Path) -> Result<(), CheckpointError> {
+    remove_file(&index.with_added_extension("lock"))?;
+    for folder in [store.join("objects"), store.join("objects/pack")] {
+        for entry in fs::read_dir(&folder).map_err(CheckpointError::storage(&folder))?.flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b"tmp_") {
+                let path = entry.path();
+                // What cannot be removed takes room and does no other harm.
+                let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes a store. Under another name, since a store that is there is complete.
+pub(super) fn retire(store: &Path) -> Result<(), CheckpointError> {
+    let gone = store.with_added_extension("gone");
+    remove_folder(&gone)?;
+    fs::rename(store, &gone).map_err(CheckpointError::storage(store))?;
+    remove_folder(&gone)
+}
+
+pub(super) fn has_packs(folder: &Path) -> Result<bool, CheckpointError> {
+    match fs::read_dir(folder) {
+        Ok(mut entries) => Ok(entries.any(|entry| entry.is_ok())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(CheckpointError::storage(folder)(error)),
+    }
+}
+
+/// If it is there.
+pub(super) fn remove_file(path: &Path) -> Result<(), CheckpointError> {
+    gone(fs::remove_file(path)).map_err(CheckpointError::storage(path))
+}
+
+/// If it is there.
+pub(super) fn remove_folder(path: &Path) -> Result<(), CheckpointError> {
+    gone(fs::remove_dir_all(path)).map_err(CheckpointError::storage(path))
+}
+
+fn gone(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// How many entries the index has: a number in its header. A workspace without files has no index.
+pub(super) fn entries(index: &Path) -> io::Result<u64> {
+    let mut header = [0; 12];
+    match fs::File::open(index) {
+        Ok(mut file) => file.read_exact(&mut header)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    }
+    let [.., a, b, c, d] = header;
+    Ok(u32::from_be_bytes([a, b, c, d]).into())
+}

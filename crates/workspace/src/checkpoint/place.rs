@@ -1,0 +1,60 @@
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use tolka_facts::Hash;
+
+use super::CheckpointError;
+
+/// A workspace that may be saved, and where.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Canonical.
+    pub(super) workspace: PathBuf,
+    pub(super) store: PathBuf,
+    /// The data folder, if it is inside the workspace, as a path from there.
+    pub(super) own_data: Option<PathBuf>,
+}
+
+impl Place {
+    /// Blocks.
+    pub(super) fn find(workspace: &Path, data: &Path) -> Result<Self, CheckpointError> {
+        let unusable = |error| CheckpointError::NoWorkspace { path: workspace.to_owned(), error };
+        let workspace = workspace.canonicalize().map_err(unusable)?;
+        if !workspace.is_dir() {
+            return Err(unusable(io::ErrorKind::NotADirectory.into()));
+        }
+        let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+        if workspace.parent().is_none() || home.as_ref() == Some(&workspace) {
+            return Err(CheckpointError::TooWide { path: workspace });
+        }
+        let root = data.join("checkpoints");
+        // Copies of a person's files are for nobody else on the machine, whatever the files themselves allow.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&root);
+        made.map_err(CheckpointError::storage(&root))?;
+        let data = data.canonicalize().map_err(CheckpointError::storage(data))?;
+        if data == workspace {
+            return Err(CheckpointError::OwnData { path: data });
+        }
+        let own_data = data.strip_prefix(&workspace).ok().map(Path::to_owned);
+        let store = store(&data, &workspace);
+        Ok(Place { workspace, store, own_data })
+    }
+
+    /// Where something was saved before, whatever has become of the workspace. Blocks.
+    pub(super) fn left(workspace: &Path, data: &Path) -> Result<Option<Self>, CheckpointError> {
+        if !data.exists() {
+            return Ok(None);
+        }
+        let data = data.canonicalize().map_err(CheckpointError::storage(data))?;
+        let workspace = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let own_data = data.strip_prefix(&workspace).ok().map(Path::to_owned);
+        let store = store(&data, &workspace);
+        Ok(store.exists().then_some(Place { workspace, store, own_data }))
+    }
+}
+
+fn store(data: &Path, workspace: &Path) -> PathBuf {
+    data.join("checkpoints").join(Hash::of(workspace.as_os_str().as_encoded_bytes()).as_str())
+}
