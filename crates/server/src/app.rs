@@ -98,6 +98,13 @@ impl App {
         if is_fresh && self.began_at > 0 { self.began_at } else { head }
     }
 
+    /// A session as lists show it, without waking its actor. The server's own journal is nobody's session, and a deleted
+    /// one is gone.
+    pub(crate) async fn find(&self, id: &SessionId) -> Result<Option<SessionRow>, Fault> {
+        let row = if id.is_server() { None } else { self.journal().session(id).await? };
+        Ok(row.filter(|row| !row.head.deleted))
+    }
+
     /// Sessions as lists show them, the latest changed first. Subagents' are told inside their parents'.
     pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
         let mut rows = self.journal().sessions(SessionQuery::default()).await?;
