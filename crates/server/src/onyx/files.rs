@@ -9,6 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::task::spawn_blocking;
+use tolka_dialect::uri_path;
 use tolka_facts::SessionId;
 use tolka_journal::Mark;
 use tolka_workspace::{Folder, FolderError};
@@ -91,16 +92,8 @@ fn content(file: io::Take<File>) -> Body {
 
 /// Under its own name, in the form that takes any characters.
 fn attachment(path: &str) -> HeaderValue {
-    use std::fmt::Write;
-    let mut value = "attachment; filename*=UTF-8''".to_owned();
-    for byte in path.rsplit('/').next().unwrap_or_default().bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            value.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(value, "%{byte:02X}");
-        }
-    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let value = format!("attachment; filename*=UTF-8''{}", uri_path(name));
     HeaderValue::from_str(&value).unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
