@@ -27,5 +27,6 @@ pub use decode::Decoder;
 pub use encode::Encoder;
 pub use history::{Entry, EntryKind, History, Page};
 pub(crate) use law::law;
+pub use packet::farewell_packets;
 pub use result::{Hit, Problem, Run, ToolResult, Web, WebHit, read_result, result};
 pub use tools::Call;

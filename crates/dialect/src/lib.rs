@@ -23,6 +23,7 @@ mod recent;
 mod retelling;
 mod sse;
 pub mod tolka;
+mod uri;
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,6 +36,7 @@ pub use frames::Frames;
 pub use heard::Heard;
 pub use retelling::Retelling;
 pub use sse::{SseEvent, SseReader};
+pub use uri::uri_path;
 
 /// Facts in, frames out.
 pub trait Encoder: Send + fmt::Debug {

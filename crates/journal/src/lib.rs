@@ -6,6 +6,7 @@
 //! against the trait and holds for any other.
 
 mod sqlite;
+mod tip;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,9 +14,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tolka_facts::{Fact, Hash, Head, MessageId, RequestId, SessionId, TurnId};
+use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, TurnId};
 
 pub use sqlite::{Owner, Sqlite, SqliteOptions};
+pub use tip::{TIP, tip_at};
 
 /// What a call to the journal gives when it is done. Boxed, so that a journal can be a trait object; its
 /// price is nothing beside a disk.
@@ -94,10 +96,6 @@ pub struct Append {
     pub tip: Option<Kept>,
 }
 
-/// The name under which the session's actor keeps its tip. The number changes with what a [`tolka_facts::Tip`] holds: a
-/// state of another version is not found, and costs time only.
-pub const TIP: &str = "tip.2";
-
 /// The names of marks, in one place for those who set and those who seek them.
 #[derive(Debug, Clone, Copy)]
 pub enum Mark<'a> {
@@ -111,6 +109,10 @@ pub enum Mark<'a> {
     TurnEnd(&'a TurnId),
     /// Where a permission or a question was answered.
     Answer(&'a RequestId),
+    /// Where a tool call ended. Agents name their calls themselves; should one use a name again, the last call counts.
+    CallEnd(&'a CallId),
+    /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
+    Artifact(&'a str),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -128,6 +130,8 @@ impl std::fmt::Display for Mark<'_> {
             Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
             Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
             Mark::Answer(request) => write!(f, "answered:{request}"),
+            Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
+            Mark::Artifact(path) => write!(f, "artifact:{path}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }

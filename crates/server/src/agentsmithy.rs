@@ -48,11 +48,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/config/rename", later())
 }
 
-/// The server's own journal is nobody's dialog, and a deleted one is gone.
 async fn find(app: &App, id: &str) -> Result<SessionRow, Fault> {
-    let session = SessionId::from(id);
-    let row = if session.is_server() { None } else { app.journal().session(&session).await? };
-    row.filter(|row| !row.head.deleted).ok_or_else(|| {
+    app.find(&SessionId::from(id)).await?.ok_or_else(|| {
         let id: String = id.chars().take(80).collect();
         Fault::NotFound(format!("Dialog not found: {id}. GET /api/dialogs lists those there are."))
     })

@@ -11,8 +11,8 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tolka_facts::event::{ParentKind, VersionChanged};
-use tolka_facts::{Event, Head, SessionId, Time};
-use tolka_journal::{Entry, Journal, Scope, SessionQuery, SessionRow};
+use tolka_facts::{Event, Head, SessionId, Time, Tip};
+use tolka_journal::{Entry, Journal, Mark, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
@@ -98,12 +98,28 @@ impl App {
         if is_fresh && self.began_at > 0 { self.began_at } else { head }
     }
 
+    /// A session as lists show it, without waking its actor. The server's own journal is nobody's session, and a deleted
+    /// one is gone.
+    pub(crate) async fn find(&self, id: &SessionId) -> Result<Option<SessionRow>, Fault> {
+        let row = if id.is_server() { None } else { self.journal().session(id).await? };
+        Ok(row.filter(|row| !row.head.deleted))
+    }
+
     /// Sessions as lists show them, the latest changed first. Subagents' are told inside their parents'.
     pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
         let mut rows = self.journal().sessions(SessionQuery::default()).await?;
         let is_subagent = |head: &Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
         rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
         Ok(rows)
+    }
+
+    pub(crate) async fn mark(&self, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, Fault> {
+        Ok(self.journal().mark(session, &mark.to_string()).await?)
+    }
+
+    /// A session as it stood after a fact, at the cost of a few hundred facts.
+    pub(crate) async fn tip_at(&self, session: &SessionId, seq: u64) -> Result<Tip, Fault> {
+        Ok(tolka_journal::tip_at(self.journal().as_ref(), session, seq).await?)
     }
 
     /// Walks a session's facts after a place, page by page, to the end that it has by then.

@@ -59,11 +59,8 @@ fn documented() -> Router<App> {
         .route("/sessions/{id}/send-message", post(turns::send_message))
 }
 
-/// The server's own journal is nobody's session, and a deleted one is gone.
 async fn find(app: &App, id: &str) -> Result<SessionRow, Fault> {
-    let session = SessionId::from(id);
-    let row = if session.is_server() { None } else { app.journal().session(&session).await? };
-    row.filter(|row| !row.head.deleted).ok_or_else(|| Fault::NotFound("Session not found".to_owned()))
+    app.find(&SessionId::from(id)).await?.ok_or_else(|| Fault::NotFound("Session not found".to_owned()))
 }
 
 /// The fact at a place that a mark gave.

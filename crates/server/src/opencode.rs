@@ -56,9 +56,7 @@ fn session_id(id: String) -> Result<SessionId, Fault> {
     Err(Fault::BadRequest(format!("Expected a string starting with \"ses\", got \"{id}\"\n  at [\"sessionID\"]")))
 }
 
-/// A session that is there and not deleted, as lists show it. Reading one need not wake its actor.
 async fn session_row(app: &App, id: String) -> Result<SessionRow, Fault> {
     let id = session_id(id)?;
-    let row = app.journal().session(&id).await?.filter(|row| !row.head.deleted);
-    row.ok_or_else(|| Fault::NotFound(format!("Session not found: {id}")))
+    app.find(&id).await?.ok_or_else(|| Fault::NotFound(format!("Session not found: {id}")))
 }

@@ -7,6 +7,7 @@
 mod channel;
 mod chunk;
 mod dress;
+mod end;
 mod follow;
 mod position;
 mod reader;
@@ -16,9 +17,10 @@ mod voice;
 
 pub(crate) use channel::{Channel, Whose};
 pub(crate) use dress::Dress;
+pub(crate) use end::{Ending, until_end};
 pub(crate) use follow::Follow;
 pub(crate) use position::Cursor;
 pub(crate) use reader::{Reader, Until};
 pub(crate) use tongue::Tongues;
-pub(crate) use turn::{Had, TurnError, is_end_of};
+pub(crate) use turn::{Had, TurnError};
 pub(crate) use voice::{JournalBlobs, Voice};

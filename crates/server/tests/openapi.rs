@@ -60,6 +60,7 @@ fn the_document_names_every_route_and_no_other() {
 fn the_document_knows_every_event_and_dialect() {
     let document = document();
     let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Fact"]["properties"]["v"]["const"], tolka_facts::VERSION);
     assert_eq!(schemas["Fact"]["properties"]["type"]["enum"], json!(Event::NAMES));
     assert_eq!(schemas["Dialect"]["enum"], json!(Dialect::ALL.map(Dialect::name)));
 }

@@ -66,7 +66,7 @@ impl Ledger {
             draft.spill(&mut |content| batch.blobs.push((Hash::of(content), content.to_vec())));
             let fact = draft.stamp(self.session.clone(), tip.seq + 1, time);
             tip.apply(&fact);
-            mark(&fact, &mut batch.marks);
+            mark(&fact, &tip, &mut batch.marks);
             bytes += estimated_size(&fact);
             batch.facts.push(Arc::new(fact));
         }
@@ -106,7 +106,7 @@ impl std::fmt::Debug for Ledger {
 }
 
 /// Names that clients look things up by.
-fn mark(fact: &Fact, marks: &mut Vec<(String, u64)>) {
+fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
     let mut set = |mark: Mark<'_>| marks.push((mark.to_string(), fact.seq));
     match &fact.event {
         Event::PromptQueued(e) => {
@@ -116,6 +116,9 @@ fn mark(fact: &Fact, marks: &mut Vec<(String, u64)>) {
         }
         Event::TurnStarted(e) => set(Mark::TurnStart(&e.turn)),
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
+        // An update that comes late changes nothing, and a tip does not know its call.
+        Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
+        Event::ArtifactSaved(e) => set(Mark::Artifact(&e.path)),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::SessionChosen(_) => set(Mark::Chosen),
@@ -157,4 +160,98 @@ fn estimated_size(fact: &Fact) -> usize {
         _ => 512,
     };
     160 + text + fact.raw.as_ref().map_or(0, |raw| raw.get().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use tolka_facts::event::{
+        ArtifactKind, ArtifactSaved, PromptQueued, Stop, TextAppended, ToolChanged, TurnEnded, TurnStarted,
+    };
+    use tolka_facts::{CallId, ToolStatus};
+    use tolka_journal::{Sqlite, SqliteOptions, tip_at};
+
+    use super::*;
+
+    fn started(turn: &str) -> [Draft; 2] {
+        let queued = PromptQueued {
+            turn: turn.into(),
+            message: "msg".into(),
+            content: Vec::new(),
+            key: None,
+            agent: None,
+            model: None,
+            context: None,
+        };
+        [Draft::agent(queued), Draft::agent(TurnStarted { turn: turn.into(), checkpoint: None })]
+    }
+
+    fn changed(title: &str, status: ToolStatus) -> Draft {
+        Draft::agent(ToolChanged {
+            call: "call".into(),
+            name: None,
+            kind: None,
+            title: Some(title.to_owned()),
+            status: Some(status),
+            input: None,
+            output: None,
+            content: None,
+            locations: None,
+            error: None,
+            meta: None,
+        })
+    }
+
+    fn ended(turn: &str) -> Draft {
+        Draft::agent(TurnEnded { turn: turn.into(), stop: Stop::EndTurn, usage: None, cost: None, meta: None })
+    }
+
+    fn saved(path: &str) -> Draft {
+        Draft::agent(ArtifactSaved {
+            id: "art".into(),
+            kind: ArtifactKind::File,
+            name: path.to_owned(),
+            path: path.to_owned(),
+            mime: "a/b".to_owned(),
+            size: 1,
+            preview: None,
+        })
+    }
+
+    #[tokio::test]
+    async fn a_call_is_found_where_it_last_ended_and_an_artifact_by_its_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let journal: Arc<dyn Journal> = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap();
+        let (session, call) = (SessionId::from("ses_1"), CallId::from("call"));
+        let mut ledger = Ledger::new(journal.clone(), session.clone());
+        let mark = async |mark: Mark<'_>| journal.mark(&session, &mark.to_string()).await.unwrap();
+
+        ledger.append(started("trn_1").into()).await.unwrap();
+        ledger.append(vec![changed("one", ToolStatus::Running)]).await.unwrap();
+        assert_eq!(mark(Mark::CallEnd(&call)).await, None, "it still runs");
+        ledger.append(vec![changed("one", ToolStatus::Completed), changed("late", ToolStatus::Failed)]).await.unwrap();
+        assert_eq!(mark(Mark::CallEnd(&call)).await, Some(4), "what is late ends nothing");
+        ledger.append(vec![saved("out/"), ended("trn_1")]).await.unwrap();
+
+        // Long enough for a tip to be kept inside the turn.
+        ledger.append(started("trn_2").into()).await.unwrap();
+        ledger.append(vec![changed("two", ToolStatus::Running)]).await.unwrap();
+        for _ in 0..3 {
+            let text = Draft::agent(TextAppended { part: "prt".into(), text: "words ".repeat(8) });
+            ledger.append(vec![text; 400]).await.unwrap();
+        }
+        ledger.append(vec![changed("two", ToolStatus::Failed), saved("out/"), ended("trn_2")]).await.unwrap();
+        let end = 10 + 3 * 400 + 1;
+        assert_eq!(mark(Mark::CallEnd(&call)).await, Some(end));
+        assert_eq!((mark(Mark::Artifact("out/")).await, mark(Mark::Artifact("out")).await), (Some(6), None));
+        let kept = journal.kept(&session, TIP, end, false).await.unwrap();
+        assert!(kept.is_some_and(|kept| !kept.idle && end - kept.seq < 2 * KEEP_EVERY));
+        let facts = journal.read(&Scope::Session(session.clone()), 0, 4096).await.unwrap();
+        for seq in [1, 4, 5, end - 1, end, end + 2] {
+            let mut folded = Tip::default();
+            facts.iter().take_while(|entry| entry.place <= seq).for_each(|entry| folded.apply(&entry.fact));
+            assert_eq!(tip_at(journal.as_ref(), &session, seq).await.unwrap(), folded, "after fact {seq}");
+        }
+        let tip = tip_at(journal.as_ref(), &session, end).await.unwrap();
+        assert_eq!(tip.tool(&call).map(|tool| (tool.title.as_str(), tool.status)), Some(("two", ToolStatus::Failed)));
+    }
 }

@@ -20,6 +20,10 @@ pub enum FolderError {
     NotFound { path: String },
     #[error("{path} leads out of the workspace; name something inside it, by a path from its root")]
     Outside { path: String },
+    #[error("{path} is a link; name what it leads to, by a path without links")]
+    IsLink { path: String },
+    #[error("{path} is not a folder")]
+    IsFile { path: String },
     #[error("{path} is a folder; name a file in it")]
     IsFolder { path: String },
     #[error("{path} is neither a file nor a folder")]
@@ -31,6 +35,13 @@ pub enum FolderError {
 /// A folder that can be read from, and whose files can be found only beneath it.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
+
+/// What is done about a link at the very end of a path; those on the way are followed while they stay inside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LastLink {
+    Followed,
+    Refused,
+}
 
 #[derive(Debug)]
 pub(crate) enum Found {
@@ -52,15 +63,36 @@ impl Folder {
         }
     }
 
+    /// A file and its size, if the file itself is there and not a link: a link may have been put in its place.
+    pub fn read_itself(&self, path: &str) -> Result<(File, u64), FolderError> {
+        match self.look_up(path, LastLink::Refused)? {
+            Found::File(file, size) => Ok((file, size)),
+            Found::Folder(_) => Err(FolderError::IsFolder { path: path.to_owned() }),
+        }
+    }
+
+    /// A folder in this one, itself and not a link; nothing outside of it can be found from there.
+    pub fn enter(&self, path: &str) -> Result<Folder, FolderError> {
+        match self.look_up(path, LastLink::Refused)? {
+            Found::Folder(folder) => Ok(folder),
+            Found::File(..) => Err(FolderError::IsFile { path: path.to_owned() }),
+        }
+    }
+
     pub(crate) fn find(&self, path: &str) -> Result<Found, FolderError> {
+        self.look_up(path, LastLink::Followed)
+    }
+
+    fn look_up(&self, path: &str, last: LastLink) -> Result<Found, FolderError> {
         let named = || path.to_owned();
         let failed = |error: Errno| match error {
             Errno::NOENT | Errno::NOTDIR => FolderError::NotFound { path: named() },
+            Errno::LOOP if last == LastLink::Refused => FolderError::IsLink { path: named() },
             Errno::XDEV | Errno::LOOP => FolderError::Outside { path: named() },
             error => FolderError::Unreadable { path: named(), error: error.into() },
         };
         let relative = relative(path).ok_or_else(|| FolderError::Outside { path: named() })?;
-        let found = beneath(self.0.as_fd(), &relative).map_err(failed)?;
+        let found = beneath(self.0.as_fd(), &relative, last).map_err(failed)?;
         let about = fstat(&found).map_err(failed)?;
         match FileType::from_raw_mode(about.st_mode) {
             FileType::RegularFile => Ok(Found::File(found.into(), u64::try_from(about.st_size).unwrap_or_default())),
@@ -116,11 +148,15 @@ pub(crate) fn relative(path: &str) -> Option<PathBuf> {
 const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 #[cfg(target_os = "linux")]
-fn beneath(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+fn beneath(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
+    let flags = match last {
+        LastLink::Followed => READ,
+        LastLink::Refused => READ | OFlags::NOFOLLOW,
+    };
     // The kernel asks to try again when something was renamed during the look-up.
     for _ in 0..100 {
-        match openat2(root, path, READ, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+        match openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
             Err(Errno::AGAIN) => {}
             // An old kernel, or a sandbox that does not know the call.
             Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path),
@@ -131,7 +167,7 @@ fn beneath(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn beneath(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
+fn beneath(root: BorrowedFd<'_>, path: &Path, _: LastLink) -> rustix::io::Result<OwnedFd> {
     step_by_step(root, path)
 }
 
@@ -160,6 +196,30 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn what_is_named_itself_is_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("made/deep")).unwrap();
+        fs::write(dir.path().join("secret"), "x").unwrap();
+        fs::write(dir.path().join("made/file"), "y").unwrap();
+        symlink("../secret", dir.path().join("made/out")).unwrap();
+        symlink("../file", dir.path().join("made/deep/in")).unwrap();
+        symlink("made", dir.path().join("link")).unwrap();
+        let root = Folder::open(dir.path()).unwrap();
+        assert!(root.read("made/out").is_ok(), "it stays in the whole folder");
+        assert!(root.read_itself("made/file").is_ok());
+        assert!(matches!(root.read_itself("made/out"), Err(FolderError::IsLink { .. })));
+        assert!(matches!(root.read_itself("made"), Err(FolderError::IsFolder { .. })));
+        for link in ["link", "link/"] {
+            assert!(matches!(root.enter(link), Err(FolderError::IsLink { .. })), "{link}");
+        }
+        assert!(matches!(root.enter("secret"), Err(FolderError::IsFile { .. })));
+        let made = root.enter("made/").unwrap();
+        assert!(made.read("deep/in").is_ok());
+        assert!(matches!(made.read("out"), Err(FolderError::Outside { .. })));
+        assert!(matches!(made.read("../secret"), Err(FolderError::Outside { .. })));
+    }
 
     #[test]
     fn without_the_kernels_help_no_link_is_followed() {

@@ -248,7 +248,7 @@ impl Encoder {
 
 impl crate::Encoder for Encoder {
     fn encode(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
-        let dialog_id = fact.session.as_str();
+        let dialog_id = Some(fact.session.as_str());
         self.tell(fact, tip, blobs, &mut |packet| out.push(&Addressed { packet, dialog_id }));
     }
 

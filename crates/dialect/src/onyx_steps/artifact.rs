@@ -5,6 +5,8 @@ use serde_json::Value;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved};
 use tolka_facts::{ArtifactId, SessionId};
 
+use crate::uri::uri_path;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Artifact<'a> {
     id: &'a str,
@@ -81,16 +83,5 @@ pub(super) fn read(artifact: &Value) -> Option<ArtifactSaved> {
 }
 
 fn download_url(session: &SessionId, path: &str) -> String {
-    let mut url = format!("/api/build/sessions/{session}/artifacts/");
-    for byte in path.trim_start_matches('/').bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => url.push(char::from(byte)),
-            _ => {
-                url.push('%');
-                url.push(char::from(b"0123456789ABCDEF"[usize::from(byte >> 4)]));
-                url.push(char::from(b"0123456789ABCDEF"[usize::from(byte & 15)]));
-            }
-        }
-    }
-    url
+    format!("/api/build/sessions/{session}/artifacts/{}", uri_path(path.trim_start_matches('/')))
 }

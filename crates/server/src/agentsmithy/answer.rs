@@ -4,16 +4,13 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tolka_facts::{Event, SessionId};
-use tolka_journal::Scope;
 use tolka_session::Accepted;
 
-use super::telling::{channel, why_never};
+use super::telling::{DROPPED, channel};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::late;
-use crate::stream::{Cursor, Follow, Voice, is_end_of};
-
-const PAGE: usize = 256;
+use crate::stream::{Ending, Voice, until_end};
 
 /// What of a turn's events goes into the answer.
 #[derive(Debug, Deserialize)]
@@ -21,7 +18,6 @@ const PAGE: usize = 256;
 enum Told {
     User {
         checkpoint: Option<String>,
-        session: Option<String>,
     },
     Chat {
         content: String,
@@ -43,10 +39,8 @@ struct Answer {
 impl Answer {
     fn hear(&mut self, event: &[u8]) {
         match serde_json::from_slice(event).unwrap_or(Told::Other) {
-            Told::User { checkpoint, session } => {
-                for (name, value) in [("checkpoint", checkpoint), ("session", session)] {
-                    self.metadata.extend(value.map(|value| (name.to_owned(), json!(value))));
-                }
+            Told::User { checkpoint } => {
+                self.metadata.extend(checkpoint.map(|checkpoint| ("checkpoint".to_owned(), json!(checkpoint))));
             }
             Told::Chat { content } => self.content += &content,
             Told::Error { error } => self.error = Some(error),
@@ -68,43 +62,19 @@ pub(super) async fn when_over(app: App, session: SessionId, accepted: Accepted) 
     late::answer(ending(app, session, accepted)).await
 }
 
-/// Follows the session from the prompt to the end of its turn. It may wait in the queue for a while; what other
-/// turns tell in the meantime is not its own.
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
-    let mut follow = Follow::new(app.journal().clone(), Scope::Session(session.clone()), accepted.seq);
     let mut voice = Voice::new(app.journal().clone(), channel(&session));
-    let mut answer = Answer::default();
-    let mut is_own = false;
-    let mut stopping = app.stopping.clone();
-    loop {
-        let entries = tokio::select! {
-            // On the way down the turn ends first, and that is a better answer.
-            biased;
-            entries = follow.next(PAGE) => entries?,
-            _ = stopping.wait_for(|stopping| *stopping) => return Err(Fault::Unavailable(
-                "The server is stopping. The message is kept; read the dialog's history when it is back.".to_owned(),
-            )),
-        };
-        if entries.is_empty() {
-            return Err(Fault::NotFound("The dialog was deleted.".to_owned()));
+    let (mut answer, mut is_own) = (Answer::default(), false);
+    let hear = |event: &Event, frame: &[u8]| {
+        is_own |= matches!(event, Event::TurnStarted(e) if e.turn == accepted.turn);
+        if is_own {
+            answer.hear(frame);
         }
-        for entry in &entries {
-            let event = &entry.fact.event;
-            is_own |= matches!(event, Event::TurnStarted(e) if e.turn == accepted.turn);
-            let told = |_, frame: &[u8]| {
-                if is_own {
-                    answer.hear(frame);
-                }
-            };
-            voice.payloads(std::slice::from_ref(entry), Cursor::whole(0), told).await?;
-            if is_end_of(&accepted.turn, event) {
-                return if is_own {
-                    answer.finish(&session, &accepted)
-                } else {
-                    Err(Fault::Conflict(why_never(event).to_owned()))
-                };
-            }
-        }
+    };
+    match until_end(&app, &session, &accepted, &mut voice, hear).await? {
+        Ending::Over(_) => answer.finish(&session, &accepted),
+        Ending::Dropped => Err(Fault::Conflict(DROPPED.to_owned())),
+        Ending::Deleted => Err(Fault::NotFound("The dialog was deleted.".to_owned())),
     }
 }
 

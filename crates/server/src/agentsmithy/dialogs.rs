@@ -21,6 +21,19 @@ use crate::request::json_body;
 /// As many as the real server lists unless it is asked for more or fewer.
 const LISTED: u64 = 50;
 
+/// By which of its times a dialog stands in a list.
+#[derive(Debug, Clone, Copy)]
+enum Sort {
+    Updated,
+    Created,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
 /// A title that there is not is left out, as its clients expect it.
 fn shape(head: &Head) -> Value {
     let mut dialog = json!({ "id": head.id });
@@ -33,16 +46,19 @@ fn shape(head: &Head) -> Value {
 }
 
 pub(super) async fn list(State(app): State<App>, Query(params): Params) -> Answered {
-    let by_creation = choice(&params, "sort", ["updated_at", "created_at"])? == 1;
-    let ascending = choice(&params, "order", ["desc", "asc"])? == 1;
+    let sort = choice(&params, "sort", [("updated_at", Sort::Updated), ("created_at", Sort::Created)])?;
+    let order = choice(&params, "order", [("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?;
     let count = |name, or: u64| number(&params, name).map(|n| usize::try_from(n.unwrap_or(or)).unwrap_or(usize::MAX));
     let (limit, offset) = (count("limit", LISTED)?, count("offset", 0)?);
     let mut rows = app.listed().await?;
-    if by_creation {
-        rows.sort_by_key(|row| std::cmp::Reverse(row.head.created));
+    match sort {
+        // They come in this order.
+        Sort::Updated => {}
+        Sort::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.head.created)),
     }
-    if ascending {
-        rows.reverse();
+    match order {
+        Order::NewestFirst => {}
+        Order::OldestFirst => rows.reverse(),
     }
     let dialogs: Vec<Value> = rows.iter().skip(offset).take(limit).map(|row| shape(&row.head)).collect();
     let mut answer = json!({ "dialogs": dialogs });
@@ -52,11 +68,15 @@ pub(super) async fn list(State(app): State<App>, Query(params): Params) -> Answe
     Ok(Json(answer).into_response())
 }
 
-/// Which of the words a query has; the first one without any.
-fn choice(params: &HashMap<String, String>, name: &str, words: [&str; 2]) -> Result<usize, Fault> {
-    let Some(given) = params.get(name) else { return Ok(0) };
-    let wrong = || Fault::Invalid(format!("`{name}` must be {} or {}.", words[0], words[1]));
-    words.iter().position(|word| word == given).ok_or_else(wrong)
+/// What the word of a query stands for; without one, what the first does.
+fn choice<T>(params: &HashMap<String, String>, name: &str, words: [(&str, T); 2]) -> Result<T, Fault> {
+    let [(usual, first), (other, second)] = words;
+    match params.get(name) {
+        None => Ok(first),
+        Some(given) if given == usual => Ok(first),
+        Some(given) if given == other => Ok(second),
+        Some(_) => Err(Fault::Invalid(format!("`{name}` must be {usual} or {other}."))),
+    }
 }
 
 /// The real server answers with the id alone; its VS Code client looks for the rest as well.

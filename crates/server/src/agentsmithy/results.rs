@@ -6,7 +6,8 @@ use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use tolka_dialect::agentsmithy::{Call, result};
 use tolka_dialect::onyx::timestamp;
-use tolka_facts::{Blobs, Event, Head, Tip, Tool};
+use tolka_facts::{Blobs, CallId, Event, Head, Tip, Tool};
+use tolka_journal::Mark;
 
 use super::{Answered, find};
 use crate::app::App;
@@ -58,21 +59,18 @@ pub(super) async fn list(State(app): State<App>, Path(id): Path<String>) -> Answ
     Ok(Json(rows).into_response())
 }
 
-/// Agents name their calls themselves; should one use a name again, the last call of it counts.
 pub(super) async fn one(State(app): State<App>, Path((id, call)): Path<(String, String)>) -> Answered {
     let head = find(&app, &id).await?.head;
+    let call = CallId::from(call);
     let blobs = JournalBlobs::new(app.journal().clone());
-    let mut last: Option<Tool> = None;
-    each_ended(&app, &head, |tool| {
-        if tool.call.as_str() == call {
-            last = Some(tool.clone());
-        }
-    })
-    .await?;
-    let found = last.and_then(|tool| Ended::of(&tool, &head, &blobs).map(|ended| (tool, ended)));
+    let found = match app.mark(&head.id, Mark::CallEnd(&call)).await? {
+        Some(end) => app.tip_at(&head.id, end).await?.tool(&call).cloned(),
+        None => None,
+    };
+    let found = found.and_then(|tool| Ended::of(&tool, &head, &blobs).map(|ended| (tool, ended)));
     blobs.check()?;
     let (tool, ended) = found.ok_or_else(|| {
-        let call: String = call.chars().take(80).collect();
+        let call: String = call.as_str().chars().take(80).collect();
         Fault::NotFound(format!(
             "Tool result not found: {call}. GET /api/dialogs/{id}/tool-results lists those there are; a call that \
              still runs has none."
@@ -89,6 +87,7 @@ pub(super) async fn one(State(app): State<App>, Path((id, call)): Path<(String, 
     Ok(Json(shown).into_response())
 }
 
+/// All of the session's facts: a list shows every call there was.
 async fn each_ended(app: &App, head: &Head, mut each: impl FnMut(&Tool)) -> Result<(), Fault> {
     let mut tip = Tip::default();
     app.each_fact(&head.id, 0, |entry| {

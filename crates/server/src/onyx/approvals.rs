@@ -37,7 +37,7 @@ pub(super) async fn decide(
     let Decision { allow, reason } = Decision::read(&body, &request)?;
     let (session, mut shown) = asked(&app, &request).await?;
     app.desk.answer(&session, request.clone(), Answer::Kind { allow, always: false, reason }, by).await?;
-    let answered = app.journal().mark(&session, &answered_mark(&request)).await?.ok_or(Fault::Internal)?;
+    let answered = app.mark(&session, Mark::Answer(&request)).await?.ok_or(Fault::Internal)?;
     shown["decision"] = json!(if allow { "APPROVED" } else { "REJECTED" });
     shown["decided_at"] = json!(timestamp(fact_at(&app, &session, answered).await?.fact.time));
     shown["is_live"] = json!(false);
@@ -77,7 +77,7 @@ async fn asked(app: &App, request: &RequestId) -> Result<(SessionId, Value), Fau
         }
     }
     for row in rows.iter().filter(|row| row.head.turns > 0) {
-        if app.journal().mark(&row.head.id, &answered_mark(request)).await?.is_some() {
+        if app.mark(&row.head.id, Mark::Answer(request)).await?.is_some() {
             return Err(SessionError::AlreadyAnswered(request.clone()).into());
         }
     }
@@ -102,10 +102,6 @@ async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked,
 
 fn is_open(tip: &Tip, request: &RequestId) -> bool {
     tip.asks().any(|ask| matches!(ask, Ask::Permission(ask) if ask.request == *request))
-}
-
-fn answered_mark(request: &RequestId) -> String {
-    Mark::Answer(request).to_string()
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::task::spawn_blocking;
-use tolka_facts::Event;
+use tolka_dialect::uri_path;
+use tolka_facts::SessionId;
+use tolka_journal::Mark;
 use tolka_workspace::{Folder, FolderError};
 
 use super::{Answered, find};
@@ -18,21 +20,17 @@ use crate::fault::Fault;
 
 const PIECE: usize = 64 * 1024;
 
+/// No system opens a longer path.
+const LONGEST_PATH: usize = 4096;
+
 pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(String, String)>) -> Answered {
     let head = find(&app, &id).await?.head;
-    let mut is_artifact = false;
-    app.each_fact(&head.id, 0, |entry| {
-        if let Event::ArtifactSaved(saved) = &entry.fact.event {
-            is_artifact |= belongs_to(&path, &saved.path);
-        }
-    })
-    .await?;
-    if !is_artifact {
+    let Some(artifact) = Artifact::holding(&app, &head.id, &path).await? else {
         let words = "No artifact of this session is at that path; GET …/artifacts lists those there are.";
         return Err(Fault::NotFound(words.to_owned()).into());
-    }
+    };
     let (workspace, wanted) = (head.workspace, path.clone());
-    let opened = spawn_blocking(move || Folder::open(FilePath::new(&workspace))?.read(&wanted)).await;
+    let opened = spawn_blocking(move || artifact.read(&Folder::open(FilePath::new(&workspace))?, &wanted)).await;
     let (file, size) = opened.map_err(|_| Fault::Internal)?.map_err(|error| fault(&error))?;
     let mut response = Response::new(content(file.take(size)));
     let headers = response.headers_mut();
@@ -44,10 +42,38 @@ pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(Str
     Ok(response)
 }
 
-/// A workspace holds more than what an agent made for others: keys, for one. An artifact that is a folder has all that
-/// is in it; whether the path stays in there is for [`Folder`] to see.
-fn belongs_to(path: &str, artifact: &str) -> bool {
-    path == artifact || (artifact.ends_with('/') && path.starts_with(artifact))
+/// What a download is of. A workspace holds more than what an agent made for others: keys, for one. So nothing is read
+/// but what an artifact is or has in it, and a link in its place, or one that leads out of it, is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Artifact {
+    File,
+    /// A folder, whose path has this length and ends with a slash.
+    Folder(usize),
+}
+
+impl Artifact {
+    /// The artifact that holds what is at `path`: the outermost folder if there are several, for it shows the most.
+    async fn holding(app: &App, session: &SessionId, path: &str) -> Result<Option<Self>, Fault> {
+        if path.len() > LONGEST_PATH {
+            return Ok(None);
+        }
+        for (slash, _) in path.match_indices('/') {
+            if app.mark(session, Mark::Artifact(&path[..=slash])).await?.is_some() {
+                return Ok(Some(Artifact::Folder(slash + 1)));
+            }
+        }
+        Ok(app.mark(session, Mark::Artifact(path)).await?.map(|_| Artifact::File))
+    }
+
+    fn read(self, workspace: &Folder, path: &str) -> Result<(File, u64), FolderError> {
+        match self {
+            Artifact::File => workspace.read_itself(path),
+            Artifact::Folder(length) => {
+                let (folder, rest) = path.split_at(length);
+                workspace.enter(folder)?.read(rest)
+            }
+        }
+    }
 }
 
 /// Read as the client takes it. A file that shrinks meanwhile breaks the body off: its length was promised.
@@ -66,24 +92,19 @@ fn content(file: io::Take<File>) -> Body {
 
 /// Under its own name, in the form that takes any characters.
 fn attachment(path: &str) -> HeaderValue {
-    use std::fmt::Write;
-    let mut value = "attachment; filename*=UTF-8''".to_owned();
-    for byte in path.rsplit('/').next().unwrap_or_default().bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            value.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(value, "%{byte:02X}");
-        }
-    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let value = format!("attachment; filename*=UTF-8''{}", uri_path(name));
     HeaderValue::from_str(&value).unwrap_or_else(|_| HeaderValue::from_static("attachment"))
 }
 
 fn fault(error: &FolderError) -> Fault {
     let message = error.to_string();
     match error {
-        FolderError::NotFound { .. } => Fault::NotFound(message),
-        FolderError::Outside { .. } => Fault::Forbidden(message),
+        // A file may stand by now where the folder was.
+        FolderError::NotFound { .. } | FolderError::IsFile { .. } => Fault::NotFound(message),
+        FolderError::Outside { .. } | FolderError::IsLink { .. } => {
+            Fault::Forbidden("This path leads out of the artifact; only what is in it can be read.".to_owned())
+        }
         FolderError::IsFolder { .. } | FolderError::NoContent { .. } => Fault::BadRequest(message),
         FolderError::Closed { .. } | FolderError::Unreadable { .. } => {
             tracing::warn!(%error, "a file cannot be read");

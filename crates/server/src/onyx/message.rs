@@ -1,6 +1,7 @@
 //! The body of `send-message`, in both of its generations.
 
 use serde_json::{Value, json};
+use tolka_dialect::uri_path;
 use tolka_facts::event::Model;
 use tolka_facts::{Block, Head, Json};
 use tolka_session::PromptRequest;
@@ -77,7 +78,7 @@ impl Attachment {
 
     fn link(&self, workspace: &str) -> Block {
         Block::Link {
-            uri: file_uri(&format!("{}/{}", workspace.trim_end_matches('/'), self.path)),
+            uri: format!("file://{}/{}", uri_path(workspace.trim_end_matches('/')), uri_path(&self.path)),
             name: self.name.clone(),
             title: None,
             description: None,
@@ -109,20 +110,6 @@ fn is_attachment_path(path: &str) -> bool {
     let is_plain = |part: &str| !matches!(part, "" | "." | "..");
     let has_odd = path.contains('\\') || path.chars().any(char::is_control);
     path.starts_with("attachments/") && !has_odd && path.split('/').all(is_plain)
-}
-
-fn file_uri(path: &str) -> String {
-    use std::fmt::Write;
-    let mut uri = "file://".to_owned();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            let _ = write!(uri, "%{byte:02X}");
-        }
-    }
-    uri
 }
 
 fn wrong(message: &str) -> Fault {

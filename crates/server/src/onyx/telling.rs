@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::request::{self, AtShutdown, Seat, event_stream};
 use crate::stream::{Channel, Dress, Had, Reader, Whose};
 
-pub(super) fn channel(session: &SessionId, dialect: Dialect) -> Channel {
+fn channel(session: &SessionId, dialect: Dialect) -> Channel {
     Channel { whose: Whose::Session(session.clone()), dialect, dress: Dress::Messages }
 }
 

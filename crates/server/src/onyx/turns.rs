@@ -8,7 +8,6 @@ use axum::extract::{Path, Query, State};
 use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
-use tolka_dialect::Dialect;
 use tolka_dialect::onyx::{CommonError, Profile};
 use tolka_facts::event::Stop;
 use tolka_facts::{Event, Json as Raw, SessionId, Tip, TurnId};
@@ -17,12 +16,12 @@ use tolka_session::Accepted;
 
 use super::message::Message;
 use super::packets::Packets;
-use super::telling::{channel, one_packet, tell};
+use super::telling::{one_packet, tell};
 use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{Seat, json_body, last_event_id};
-use crate::stream::{Cursor, Had, Voice};
+use crate::stream::{Cursor, Had};
 
 type Params = Query<HashMap<String, String>>;
 
@@ -97,7 +96,7 @@ pub(super) async fn events(
     let are_steps = Packets::are_steps(&params)?;
     let row = find(&app, &id).await?;
     let (session, turn) = (row.head.id, TurnId::from(turn));
-    let queued = app.journal().mark(&session, &Mark::Prompt(&turn).to_string()).await?;
+    let queued = app.mark(&session, Mark::Prompt(&turn)).await?;
     let queued = queued.ok_or_else(|| Fault::NotFound("Turn not found".to_owned()))?;
     let position = last_event_id(&headers).or(params.get("after").map(String::as_str));
     let skip = params.get("skip").filter(|_| position.is_none());
@@ -148,24 +147,21 @@ async fn profile(
 
 /// A turn as it stands, wherever it stands; `None` if no prompt made it.
 async fn standing(app: &App, session: &SessionId, turn: &TurnId) -> Result<Option<Value>, Fault> {
-    let journal = app.journal();
-    let Some(queued) = journal.mark(session, &Mark::Prompt(turn).to_string()).await? else { return Ok(None) };
+    let Some(queued) = app.mark(session, Mark::Prompt(turn)).await? else { return Ok(None) };
     let tip = app.desk.tip(session).await?;
     if let Some(open) = open_turn(&tip, turn) {
         return Ok(Some(open));
     }
     // Neither waiting nor running in a state that is younger than the prompt: it ended or was dropped.
-    let ended = journal.mark(session, &Mark::TurnEnd(turn).to_string()).await?;
+    let ended = app.mark(session, Mark::TurnEnd(turn)).await?;
     let entry = fact_at(app, session, ended.unwrap_or(queued)).await?;
-    let mut voice = Voice::new(journal.clone(), channel(session, Dialect::Onyx(Profile::Current)));
-    voice.payloads(std::slice::from_ref(&entry), Cursor::whole(0), |_, _| {}).await?;
-    let tip = voice.tip(session).ok_or(Fault::Internal)?;
+    let tip = app.tip_at(session, entry.place).await?;
     let shown = match &entry.fact.event {
         Event::TurnEnded(e) => {
             let index = tip.ended_turn.as_ref().map_or(0, |turn| turn.index);
             shapes::turn(session, turn, ended_status(e.stop), index)
         }
-        _ => shapes::turn(session, turn, "CANCELLED", queued_index(tip, tip.queue.len().saturating_sub(1))),
+        _ => shapes::turn(session, turn, "CANCELLED", queued_index(&tip, tip.queue.len().saturating_sub(1))),
     };
     Ok(Some(shown))
 }

@@ -6,7 +6,7 @@
 use tolka_facts::{Event, Fact, TurnId};
 use tolka_journal::{Entry, Journal, JournalError, Mark, Scope};
 
-use super::{Channel, Cursor, Follow, Reader, Tongues, Until, Voice};
+use super::{Channel, Cursor, Ending, Follow, Reader, Tongues, Until, Voice};
 
 const PAGE: usize = 256;
 
@@ -33,16 +33,6 @@ pub(crate) enum TurnError {
 /// The frames that a stream has in place of those of a turn that will never start.
 pub(crate) type Farewell = fn(&Fact) -> Vec<Vec<u8>>;
 
-/// Whether nothing more will come of a turn after this: it is over, or it will never start.
-pub(crate) fn is_end_of(turn: &TurnId, event: &Event) -> bool {
-    match event {
-        Event::TurnEnded(e) => e.turn == *turn,
-        Event::PromptDropped(e) => e.turn == *turn,
-        Event::SessionDeleted(_) => true,
-        _ => false,
-    }
-}
-
 /// A turn that waits in the queue.
 #[derive(Debug)]
 pub(super) struct Waiting {
@@ -63,16 +53,13 @@ impl Waiting {
         for entry in page {
             match &entry.fact.event {
                 Event::TurnStarted(e) if e.turn == *turn => return Fate::StartsAt(entry.place),
-                Event::PromptDropped(e) if e.turn == *turn => return self.never(&entry.fact),
-                Event::SessionDeleted(_) => return self.never(&entry.fact),
+                event if Ending::of(turn, event).is_some() => {
+                    return Fate::Never(entry.place, (self.farewell)(&entry.fact));
+                }
                 _ => {}
             }
         }
         Fate::StillWaits
-    }
-
-    fn never(&self, fact: &Fact) -> Fate {
-        Fate::Never(fact.seq, (self.farewell)(fact))
     }
 }
 

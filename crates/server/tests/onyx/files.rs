@@ -21,7 +21,15 @@ fn making(paths: &[&str]) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn artifacts_are_downloads_and_never_pages() {
-    let paths = ["outputs/web/", "outputs/large.txt", "outputs/none", "outputs/link", "outputs/../../secret"];
+    let paths = [
+        "outputs/web/",
+        "outputs/large.txt",
+        "outputs/none",
+        "outputs/link",
+        "outputs/alias",
+        "all/",
+        "outputs/../../secret",
+    ];
     let house = House::with(making(&paths), Pace::AtOnce).await;
     let session = house.session().await;
     house.prompt(&session, "Make them").await.whole().await;
@@ -33,6 +41,11 @@ async fn artifacts_are_downloads_and_never_pages() {
     std::fs::write(workspace.join("../secret"), "no").unwrap();
     std::fs::write(workspace.join(".env"), "KEY=1").unwrap();
     std::os::unix::fs::symlink("../../secret", workspace.join("outputs/link")).unwrap();
+    // Links that stay in the workspace, and show what nobody made for others.
+    std::os::unix::fs::symlink("../.env", workspace.join("outputs/alias")).unwrap();
+    std::os::unix::fs::symlink("../../.env", workspace.join("outputs/web/env")).unwrap();
+    std::os::unix::fs::symlink("index.html", workspace.join("outputs/web/home")).unwrap();
+    std::os::unix::fs::symlink(".", workspace.join("all")).unwrap();
     let get = async |path: &str| house.get(&format!("/api/build/sessions/{session}/artifacts/{path}")).await;
 
     let page = get("outputs/web/index.html").await;
@@ -45,12 +58,16 @@ async fn artifacts_are_downloads_and_never_pages() {
     ] {
         assert_eq!(page.header(name), Some(value));
     }
+    assert_eq!(get("outputs/web/home").await.text(), page.text());
     assert!(get("outputs/large.txt").await.text() == large);
     for (path, status) in [
         ("outputs/none", 404),
         ("outputs/web/", 400),
         ("outputs/web", 404),
         ("outputs/link", 403),
+        ("outputs/alias", 403),
+        ("outputs/web/env", 403),
+        ("all/.env", 403),
         ("outputs/../../secret", 403),
         ("outputs/web/../../../secret", 403),
         // It is in the workspace, and nobody made it for others.
