@@ -32,6 +32,7 @@ use tolka_facts::{Blobs, Fact, Tip};
 pub use carriage::{Carriage, CarriageTable};
 pub use check::{Finding, Judge, Rule};
 pub use frames::Frames;
+pub use guess::Guess;
 pub use heard::Heard;
 pub use retelling::Retelling;
 pub use sse::{SseEvent, SseReader};
