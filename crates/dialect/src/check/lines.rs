@@ -204,7 +204,7 @@ impl Lines {
             }
             "id" => {
                 if let Some(rule) = self.manners.id {
-                    self.add(self.line, rule, "an `id:` line", found);
+                    self.add(self.line, rule, "an `id:` line, as streams with positions have it", found);
                 }
             }
             // A comment or `retry:`. In an event of its own it harms nobody.
