@@ -258,7 +258,7 @@ impl Lines {
     }
 
     fn add(&self, line: u64, rule: &'static Rule, problem: impl Into<String>, found: &mut Vec<Finding>) {
-        found.push(Finding { line, rule, problem: problem.into() });
+        found.push(Finding::new(line, rule, problem));
     }
 }
 
