@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::sse::LIMIT;
 use lines::Lines;
 pub(crate) use lines::Manners;
 pub(crate) use shape::{Field, Kind, may, must, problems};
@@ -124,7 +125,7 @@ pub struct Judge {
 
 impl Judge {
     pub(crate) fn new(law: Box<dyn Law>) -> Self {
-        Judge { lines: Lines::new(law.manners()), law, tally: BTreeMap::new(), last_line: 0 }
+        Judge { lines: Lines::new(law.manners(), LIMIT), law, tally: BTreeMap::new(), last_line: 0 }
     }
 
     /// Takes the next bytes of the stream, cut anywhere.
