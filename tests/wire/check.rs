@@ -91,6 +91,7 @@ fn findings_are_told_with_line_rule_and_section_and_summed_up() {
             "events": { "agent_message_chunk": 1, "prompt_response": 1 },
             "ended": "whole",
             "findings": [finding],
+            "omitted": {},
             "clean": false,
         })
     );
@@ -107,6 +108,20 @@ fn many_findings_of_one_rule_are_counted() {
     assert!(printed.contains("25 findings against 1 rule: 25 "), "{printed}");
     assert_eq!(printed.matches(" [0").count(), 1, "the demand is told once: {printed}");
     assert_eq!(listed(&stdout(&check(&["--dialect", "onyx", "--all", "-"], spoilt.as_bytes()))), 25);
+}
+
+#[test]
+fn what_a_program_is_told_is_bounded() {
+    let long = format!("{{\"type\":\"{}\"}}", "x".repeat(100_000));
+    let spoilt = [event("[]").repeat(1002), event(&long), event(END)].concat();
+    let report = json(&check(&["--dialect", "onyx", "--json", "-"], spoilt.as_bytes()));
+    let rule = &report["findings"][0]["rule"];
+    let findings = report["findings"].as_array().unwrap();
+    assert_eq!(findings.iter().filter(|finding| finding["rule"] == *rule).count(), 1000);
+    assert_eq!(report["omitted"], json!({ rule.as_str().unwrap(): 2 }));
+    let longest = findings.iter().map(|finding| finding["problem"].as_str().unwrap().chars().count()).max();
+    assert_eq!(longest, Some(201), "a problem is cut");
+    assert!(report["events"].as_object().unwrap().keys().all(|name| name.len() <= 200));
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::sse::LIMIT;
 use lines::Lines;
 pub(crate) use lines::Manners;
 pub(crate) use shape::{Field, Kind, may, must, problems};
@@ -20,6 +21,9 @@ pub(crate) use shape::{Field, Kind, may, must, problems};
 /// Names beyond this many are counted together: a stream of nonsense must not fill the memory.
 const TALLIED_NAMES: usize = 1000;
 const OTHER_NAMES: &str = "(other names)";
+
+/// Characters of a problem, or of a packet's name: a stream may hold whole files where it should hold a word.
+const SHOWN: usize = 200;
 
 /// Something that a document demands.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,6 +44,23 @@ pub struct Finding {
     pub rule: &'static Rule,
     /// What is there instead.
     pub problem: String,
+}
+
+impl Finding {
+    /// A problem that quotes too much is cut.
+    pub fn new(line: u64, rule: &'static Rule, problem: impl Into<String>) -> Self {
+        let mut problem = problem.into();
+        if let Some(end) = cut(&problem) {
+            problem.truncate(end);
+            problem.push('…');
+        }
+        Finding { line, rule, problem }
+    }
+}
+
+/// Where a text is cut that is longer than is shown.
+fn cut(text: &str) -> Option<usize> {
+    text.char_indices().nth(SHOWN).map(|(end, _)| end)
 }
 
 impl fmt::Display for Finding {
@@ -82,7 +103,7 @@ pub(crate) struct Findings<'a> {
 
 impl Findings<'_> {
     pub(crate) fn add(&mut self, rule: &'static Rule, problem: impl Into<String>) {
-        self.found.push(Finding { line: self.line, rule, problem: problem.into() });
+        self.found.push(Finding::new(self.line, rule, problem));
     }
 
     /// Holds a value against a shape; each thing that does not fit breaks `rule`.
@@ -104,7 +125,7 @@ pub struct Judge {
 
 impl Judge {
     pub(crate) fn new(law: Box<dyn Law>) -> Self {
-        Judge { lines: Lines::new(law.manners()), law, tally: BTreeMap::new(), last_line: 0 }
+        Judge { lines: Lines::new(law.manners(), LIMIT), law, tally: BTreeMap::new(), last_line: 0 }
     }
 
     /// Takes the next bytes of the stream, cut anywhere.
@@ -156,6 +177,7 @@ impl Judge {
         for event in events {
             let packet = Packet { event: event.name.as_deref(), body: &event.body };
             let name = self.law.name(&event.body);
+            let name = cut(name).map_or(name, |end| &name[..end]);
             let is_full = self.tally.len() >= TALLIED_NAMES && !self.tally.contains_key(name);
             let name = if is_full { OTHER_NAMES } else { name };
             match self.tally.get_mut(name) {

@@ -33,6 +33,7 @@ use tolka_facts::{Blobs, Fact, Tip};
 pub use carriage::{Carriage, CarriageTable};
 pub use check::{Finding, Judge, Rule};
 pub use frames::Frames;
+pub use guess::Guess;
 pub use heard::Heard;
 pub use retelling::Retelling;
 pub use sse::{SseEvent, SseReader};
@@ -162,16 +163,30 @@ impl Dialect {
         }
     }
 
+    /// What stands in an `event:` line before each frame, if its family's clients are sent one.
+    pub fn event_name(self) -> Option<&'static str> {
+        match self {
+            Dialect::Onyx(_) | Dialect::OnyxSteps => Some("message"),
+            Dialect::Tolka | Dialect::Acp | Dialect::AgentSmithy | Dialect::OpenCode(_) => None,
+        }
+    }
+
     /// Writes a frame as it stands in a file or on a pipe, where no position goes with it.
     pub fn write_frame(self, frame: &[u8], out: &mut Vec<u8>) {
-        let (before, after): (&[u8], &[u8]) = match self {
-            Dialect::Tolka | Dialect::Acp => (b"", b"\n"),
-            Dialect::Onyx(_) | Dialect::OnyxSteps => (b"event: message\ndata: ", b"\n\n"),
-            Dialect::AgentSmithy | Dialect::OpenCode(_) => (b"data: ", b"\n\n"),
-        };
-        out.extend_from_slice(before);
-        out.extend_from_slice(frame);
-        out.extend_from_slice(after);
+        match self {
+            Dialect::Tolka | Dialect::Acp => {
+                out.extend_from_slice(frame);
+                out.push(b'\n');
+            }
+            Dialect::AgentSmithy | Dialect::Onyx(_) | Dialect::OnyxSteps | Dialect::OpenCode(_) => {
+                if let Some(name) = self.event_name() {
+                    out.extend_from_slice(format!("event: {name}\n").as_bytes());
+                }
+                out.extend_from_slice(b"data: ");
+                out.extend_from_slice(frame);
+                out.extend_from_slice(b"\n\n");
+            }
+        }
     }
 }
 

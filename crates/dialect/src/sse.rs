@@ -1,7 +1,10 @@
-use crate::DecodeError;
+//! Server-sent events as the standard says, from bytes cut anywhere: comments skipped, data lines joined. A line that is
+//! a JSON object is an event of its own, as protocols over pipes write it; no field of the standard begins so.
 
-/// A line longer than this is no stream of ours or of anybody we know.
-const LINE_LIMIT: usize = 64 * 1024 * 1024;
+mod lines;
+
+use crate::DecodeError;
+pub(crate) use lines::{LIMIT, Line, LineReader};
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SseEvent {
@@ -12,56 +15,30 @@ pub struct SseEvent {
     pub line: u64,
 }
 
-/// Reads server-sent events as the standard says, from bytes cut anywhere: LF, CR or CRLF, comments
-/// skipped, data lines joined. A line that is a JSON object is an event of its own, as protocols over pipes write it; no
-/// field of the standard begins so.
+/// Reads the events of a stream.
 #[derive(Debug)]
 pub struct SseReader {
     limit: usize,
-    pending: Vec<u8>,
-    line: u64,
-    after_cr: bool,
-    /// The rest of this line is passed over: it was too long, and that was told.
-    is_too_long: bool,
-    event: SseEvent,
-    has_data: bool,
+    lines: LineReader,
+    open: OpenEvent,
 }
 
 impl Default for SseReader {
     fn default() -> Self {
-        SseReader {
-            limit: LINE_LIMIT,
-            pending: Vec::new(),
-            line: 0,
-            after_cr: false,
-            is_too_long: false,
-            event: SseEvent::default(),
-            has_data: false,
-        }
+        SseReader::new(LIMIT)
     }
 }
 
 impl SseReader {
+    fn new(limit: usize) -> Self {
+        SseReader { limit, lines: LineReader::new(limit), open: OpenEvent::default() }
+    }
+
     /// What cannot be read is told, the first of it, and passed over; what follows is read.
-    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
+    pub fn feed(&mut self, mut bytes: &[u8], out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
         let mut read = Ok(());
-        for byte in bytes {
-            let after_cr = std::mem::replace(&mut self.after_cr, *byte == b'\r');
-            let ended = match byte {
-                b'\n' if after_cr => Ok(()),
-                b'\n' | b'\r' => self.end_line(out),
-                _ if self.is_too_long => Ok(()),
-                _ if self.pending.len() >= self.limit => {
-                    self.is_too_long = true;
-                    self.pending = Vec::new();
-                    Err(DecodeError { line: self.line + 1, problem: format!("longer than {} bytes", self.limit) })
-                }
-                byte => {
-                    self.pending.push(*byte);
-                    Ok(())
-                }
-            };
-            read = read.and(ended);
+        while let Some(line) = self.lines.next(&mut bytes) {
+            read = read.and(self.take(&line, out));
         }
         read
     }
@@ -69,60 +46,91 @@ impl SseReader {
     /// An event without its blank line is not complete and is dropped, as the standard says; `Err` tells of it. A
     /// line that is an event of its own is complete without its line end.
     pub fn finish(&mut self, out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
-        if self.pending.starts_with(b"{") && !self.has_data {
-            return self.end_line(out);
-        }
-        if self.pending.is_empty() && !self.has_data {
-            return Ok(());
-        }
-        self.line += 1;
-        Err(self.error("the stream ends inside an event".to_owned()))
-    }
-
-    fn error(&self, problem: String) -> DecodeError {
-        DecodeError { line: self.line, problem }
-    }
-
-    fn end_line(&mut self, out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
-        self.line += 1;
-        if std::mem::take(&mut self.is_too_long) {
-            return Ok(());
-        }
-        let line = std::mem::take(&mut self.pending);
-        let line = std::str::from_utf8(&line).map_err(|_| self.error("not UTF-8".to_owned()))?;
-        let line = if self.line == 1 { line.trim_start_matches('\u{feff}') } else { line };
-        if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            if std::mem::take(&mut self.has_data) {
-                out.push(event);
+        match self.lines.rest() {
+            Some(line) if self.open.is_packet(&line) => self.take(&line, out),
+            None if self.open.begun().is_none() => Ok(()),
+            _ => {
+                let problem = "the stream ends inside an event".to_owned();
+                Err(DecodeError { line: self.lines.count + 1, problem })
             }
-            return Ok(());
         }
-        if line.starts_with('{') && !self.has_data {
-            out.push(SseEvent { data: line.to_owned(), line: self.line, ..SseEvent::default() });
-            return Ok(());
+    }
+
+    fn take(&mut self, line: &Line, out: &mut Vec<SseEvent>) -> Result<(), DecodeError> {
+        let error = |problem| DecodeError { line: line.number, problem };
+        let text = match line.is_too_long {
+            // It may be cut inside a character.
+            true => "",
+            false => std::str::from_utf8(&line.bytes).map_err(|_| error("not UTF-8".to_owned()))?,
+        };
+        let event = self.open.take(line, text, self.limit);
+        out.extend(event.map_err(|TooLong| error(format!("longer than {} bytes", self.limit)))?);
+        Ok(())
+    }
+}
+
+/// The event that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct OpenEvent {
+    event: SseEvent,
+    pub(crate) has_data: bool,
+    /// It is too long, and that was told; it is passed over.
+    pub(crate) is_lost: bool,
+}
+
+/// Told once of an event.
+#[derive(Debug)]
+pub(crate) struct TooLong;
+
+impl OpenEvent {
+    /// Takes its next line, which is `text`; gives the event if it ends with it.
+    pub(crate) fn take(&mut self, line: &Line, text: &str, limit: usize) -> Result<Option<SseEvent>, TooLong> {
+        if self.is_packet(line) {
+            let packet = SseEvent { data: text.to_owned(), line: line.number, ..SseEvent::default() };
+            return if line.is_too_long { Err(TooLong) } else { Ok(Some(packet)) };
         }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        if line.is_too_long {
+            return self.lose(line);
+        }
+        if text.is_empty() {
+            let OpenEvent { event, has_data, .. } = std::mem::take(self);
+            return Ok(has_data.then_some(event));
+        }
+        if self.event.line == 0 {
+            self.event.line = line.number;
+        }
+        let (field, value) = text.split_once(':').unwrap_or((text, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
-        if self.event.line == 0 && !field.is_empty() {
-            self.event.line = self.line;
-        }
         match field {
+            "data" if self.is_lost => {}
+            "data" if self.event.data.len() + value.len() > limit => return self.lose(line),
             "data" => {
-                if self.has_data {
+                if std::mem::replace(&mut self.has_data, true) {
                     self.event.data.push('\n');
                 }
-                if self.event.data.len() + value.len() > self.limit {
-                    return Err(self.error(format!("an event longer than {} bytes", self.limit)));
-                }
                 self.event.data.push_str(value);
-                self.has_data = true;
             }
             "event" => self.event.event = Some(value.to_owned()),
             "id" => self.event.id = Some(value.to_owned()),
             _ => {}
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// Whether the line is an event of its own.
+    pub(crate) fn is_packet(&self, line: &Line) -> bool {
+        line.bytes.starts_with(b"{") && !self.has_data && !self.is_lost
+    }
+
+    /// Its first line, if something was said that waits for its end.
+    pub(crate) fn begun(&self) -> Option<u64> {
+        (self.has_data || self.event.event.is_some()).then_some(self.event.line)
+    }
+
+    fn lose(&mut self, line: &Line) -> Result<Option<SseEvent>, TooLong> {
+        let event = SseEvent { line: line.number, ..SseEvent::default() };
+        let lost = std::mem::replace(self, OpenEvent { event, has_data: false, is_lost: true });
+        if lost.is_lost { Ok(None) } else { Err(TooLong) }
     }
 }
 
@@ -148,12 +156,24 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_does_not_hide_what_follows() {
-        let mut reader = SseReader { limit: 16, ..SseReader::default() };
+        let mut reader = SseReader::new(16);
         let stream = b"\xef\xbb\xbf{\"a\":1}\n{\"far\":\"too long a line\"}\n\xff\n{\"b\":2}\n";
         let mut events = Vec::new();
         let told = reader.feed(stream, &mut events).unwrap_err();
         assert_eq!((told.line, told.problem.as_str()), (2, "longer than 16 bytes"));
         let events: Vec<_> = events.iter().map(|event| (event.line, event.data.as_str())).collect();
         assert_eq!(events, [(1, "{\"a\":1}"), (4, "{\"b\":2}")]);
+    }
+
+    #[test]
+    fn an_event_that_is_too_long_is_dropped_as_a_whole() {
+        let mut reader = SseReader::new(16);
+        let mut events = Vec::new();
+        let long = b"data: {\ndata: a line that is too long\ndata: }\n\ndata: 1\n\n";
+        assert_eq!(reader.feed(long, &mut events).unwrap_err().line, 2);
+        let joined = b"data: ten bytes.\ndata: ten bytes.\ndata: more\n\ndata: 2\n\n";
+        assert_eq!(reader.feed(joined, &mut events).unwrap_err().line, 8);
+        let events: Vec<_> = events.iter().map(|event| (event.line, event.data.as_str())).collect();
+        assert_eq!(events, [(5, "1"), (11, "2")]);
     }
 }

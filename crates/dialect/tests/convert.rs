@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use tolka_dialect::{Dialect, Frames, Retelling};
+use tolka_dialect::{Dialect, Frames, Guess, Retelling};
 use tolka_facts::Time;
 
 fn folder() -> PathBuf {
@@ -86,8 +86,12 @@ fn the_dialect_of_every_golden_stream_is_guessed() {
         let family = dialect.name().trim_end_matches("-current").trim_end_matches("-documented");
         let mut frames = golden.split(|byte| *byte == b'\n').filter(|frame| !frame.is_empty());
         let is_error_alone = frames.all(|frame| frame.starts_with(br#"{"type":"error""#));
-        let guess = Dialect::guess(&golden).map(Dialect::name);
-        assert_eq!(guess, Some(family).filter(|_| !is_error_alone), "{name} in {dialect}");
+        let expected = Some(family).filter(|_| !is_error_alone);
+        let whole = Guess::default().feed(&golden).map(Dialect::name);
+        assert_eq!(whole, expected, "{name} in {dialect}");
+        let mut guess = Guess::default();
+        let in_pieces = golden.chunks(30).find_map(|piece| guess.feed(piece)).map(Dialect::name);
+        assert_eq!(in_pieces, expected, "{name} in {dialect}, in pieces");
     }
 }
 

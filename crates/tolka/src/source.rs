@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
-use tolka_dialect::Dialect;
+use tolka_dialect::{Dialect, Guess};
 
 const CHUNK: usize = 64 * 1024;
 /// Whoever has said nothing that is known after so much will not.
@@ -55,13 +55,14 @@ impl Source {
 
     /// The dialect by the first packets, which stay to be read. `None` if they do not say.
     pub(crate) async fn guess(&mut self) -> Result<Option<Dialect>> {
-        let mut head = Vec::new();
-        while head.len() < OPENING {
+        let (mut guess, mut heard) = (Guess::default(), 0);
+        while heard < OPENING {
             let Some(chunk) = self.read().await? else { break };
-            head.extend_from_slice(&chunk);
+            heard += chunk.len();
+            let known = guess.feed(&chunk);
             self.held.push_back(chunk);
-            if let Some(dialect) = Dialect::guess(&head) {
-                return Ok(Some(dialect));
+            if known.is_some() {
+                return Ok(known);
             }
         }
         Ok(None)

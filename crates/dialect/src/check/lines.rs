@@ -3,10 +3,7 @@
 use serde_json::Value;
 
 use super::{Finding, Rule};
-
-/// An event longer than this is of no stream of anybody we know.
-const EVENT_LIMIT: usize = 64 * 1024 * 1024;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+use crate::sse::{Line, LineReader, OpenEvent, TooLong};
 
 /// What a family's clients can read. A rule that is `None` forbids nothing.
 #[derive(Debug)]
@@ -52,219 +49,140 @@ pub(super) struct Event {
 pub(super) struct Lines {
     manners: &'static Manners,
     limit: usize,
-    pending: Vec<u8>,
-    line: u64,
-    after_cr: bool,
+    lines: LineReader,
+    open: OpenEvent,
+    /// What was seen in the event that is open.
+    seen: Seen,
     /// Told once: it is the same on every line.
     told_crlf: bool,
-    /// The rest of this line is passed over: it was too long, and that was told.
-    is_too_long: bool,
-    open: Open,
 }
 
-/// The event that is being read.
-#[derive(Debug, Default)]
-struct Open {
-    first_line: u64,
-    name: Option<String>,
-    data: Option<String>,
-    /// A comment or the like stands in it.
-    has_stray: bool,
-    /// A line that is no field stands in it, and that was told.
-    has_unknown: bool,
-    /// Its data was too long to be kept.
-    is_lost: bool,
+#[derive(Debug, PartialEq)]
+enum Seen {
+    /// Nothing but fields.
+    Fields,
+    /// A comment or the like.
+    Stray,
+    /// A line that is no field, and that was told.
+    Unknown,
 }
 
 impl Lines {
-    pub(super) fn new(manners: &'static Manners) -> Self {
-        Lines {
-            manners,
-            limit: EVENT_LIMIT,
-            pending: Vec::new(),
-            line: 0,
-            after_cr: false,
-            told_crlf: false,
-            is_too_long: false,
-            open: Open::default(),
-        }
+    pub(super) fn new(manners: &'static Manners, limit: usize) -> Self {
+        let (lines, open) = (LineReader::new(limit), OpenEvent::default());
+        Lines { manners, limit, lines, open, seen: Seen::Fields, told_crlf: false }
     }
 
     pub(super) fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>, found: &mut Vec<Finding>) {
-        while let Some(at) = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-            let (piece, end) = (&bytes[..at], bytes[at]);
-            bytes = &bytes[at + 1..];
-            let was_cr = std::mem::replace(&mut self.after_cr, end == b'\r');
-            if was_cr && piece.is_empty() && end == b'\n' {
-                continue;
-            }
-            self.take(piece, found);
-            self.end_line(end, events, found);
-        }
-        if !bytes.is_empty() {
-            self.after_cr = false;
-            self.take(bytes, found);
+        while let Some(line) = self.lines.next(&mut bytes) {
+            self.take(&line, events, found);
         }
     }
 
     pub(super) fn finish(&mut self, events: &mut Vec<Event>, found: &mut Vec<Finding>) {
-        if self.is_too_long {
-            return;
-        }
-        if self.open.first_line == 0 && is_packet(&self.pending) {
-            return self.last_packet(events, found);
-        }
-        let has_tail = self.pending.first().is_some_and(|first| *first != b':');
-        if has_tail || self.open.data.is_some() || self.open.name.is_some() {
-            let line = if has_tail { self.line + 1 } else { self.open.first_line };
-            self.add(line, self.manners.cut, "the stream ends inside an event; its readers drop it", found);
-        }
-    }
-
-    /// A packet that is a line of its own is complete without its line end, if it is complete.
-    fn last_packet(&mut self, events: &mut Vec<Event>, found: &mut Vec<Finding>) {
-        let is_cut = serde_json::from_slice::<Value>(&self.pending).is_err_and(|error| error.is_eof());
-        if is_cut {
-            self.add(self.line + 1, self.manners.cut, "the stream ends inside a packet; its readers drop it", found);
-        } else {
-            self.end_line(b'\n', events, found);
-        }
-    }
-
-    fn take(&mut self, piece: &[u8], found: &mut Vec<Finding>) {
-        if self.is_too_long {
-            return;
-        }
-        let held = self.pending.len() + self.open.data.as_ref().map_or(0, String::len);
-        if held + piece.len() <= self.limit {
-            self.pending.extend_from_slice(piece);
-            return;
-        }
-        if !self.open.is_lost {
-            let problem = format!("the event is longer than {} bytes and is not judged", self.limit);
-            self.add(self.line + 1, self.manners.json, problem, found);
-        }
-        let start = if self.pending.is_empty() { piece } else { &self.pending };
-        if self.open.first_line != 0 || !is_packet(start) {
-            self.open = Open { first_line: self.line + 1, is_lost: true, ..Open::default() };
-        }
-        self.is_too_long = true;
-        self.pending = Vec::new();
-    }
-
-    fn end_line(&mut self, end: u8, events: &mut Vec<Event>, found: &mut Vec<Finding>) {
-        self.line += 1;
-        let bytes = std::mem::take(&mut self.pending);
-        if let Some(rule) = self.manners.crlf.filter(|_| end == b'\r' && !self.told_crlf) {
-            self.told_crlf = true;
-            self.add(self.line, rule, "the line ends in CR or CR LF, and those after it may as well", found);
-        }
-        if std::mem::take(&mut self.is_too_long) {
-            return;
-        }
-        let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| self.line == 1) {
-            Some(rest) => {
-                let problem = "a byte order mark stands before the first line, and hides it from readers";
-                self.add(self.line, self.manners.unreadable(), problem, found);
-                rest
+        let cut = self.manners.cut;
+        match self.lines.rest().filter(|line| !line.bytes.starts_with(b":")) {
+            // A packet that is a line of its own is complete without its line end, if it is complete.
+            Some(line) if self.open.is_packet(&line) => {
+                if serde_json::from_slice::<Value>(&line.bytes).is_err_and(|error| error.is_eof()) {
+                    let problem = "the stream ends inside a packet; its readers drop it";
+                    return found.push(Finding::new(line.number, cut, problem));
+                }
+                self.take(&line, events, found);
             }
-            None => &bytes,
+            tail => {
+                let line = tail.map(|line| line.number).or(self.open.begun());
+                let problem = "the stream ends inside an event; its readers drop it";
+                found.extend(line.map(|line| Finding::new(line, cut, problem)));
+            }
+        }
+    }
+
+    fn take(&mut self, line: &Line, events: &mut Vec<Event>, found: &mut Vec<Finding>) {
+        let text = if line.is_too_long { "".into() } else { String::from_utf8_lossy(&line.bytes) };
+        self.judge(line, &text, &mut |rule, problem| found.push(Finding::new(line.number, rule, problem)));
+        let json = self.manners.json;
+        let event = match self.open.take(line, &text, self.limit) {
+            Ok(Some(event)) => event,
+            Ok(None) => return,
+            Err(TooLong) => {
+                let problem = format!("the event is longer than {} bytes and is not judged", self.limit);
+                return found.push(Finding::new(line.number, json, problem));
+            }
         };
-        let line = String::from_utf8_lossy(bytes);
-        if matches!(line, std::borrow::Cow::Owned(_)) {
-            self.add(self.line, self.manners.json, "the line is not UTF-8", found);
+        match serde_json::from_str(&event.data) {
+            Ok(body @ Value::Object(_)) => events.push(Event { line: event.line, name: event.event, body }),
+            Ok(_) => found.push(Finding::new(event.line, json, "the data is JSON, but not an object")),
+            Err(error) => found.push(Finding::new(event.line, json, format!("the data is not JSON: {error}"))),
         }
-        if line.is_empty() {
-            return self.end_event(events, found);
-        }
-        if is_packet(bytes) && self.open.first_line == 0 {
-            if let Some(rule) = self.manners.bare {
-                self.add(self.line, rule, "a packet stands without `data: `, so that no reader sees it", found);
-            }
-            self.open = Open { first_line: self.line, data: Some(line.into_owned()), ..Open::default() };
-            return self.end_event(events, found);
-        }
-        self.field(&line, found);
     }
 
-    fn field(&mut self, line: &str, found: &mut Vec<Finding>) {
-        if self.open.first_line == 0 {
-            self.open.first_line = self.line;
+    /// Holds a line against the manners before it is taken.
+    fn judge(&mut self, line: &Line, text: &str, add: &mut dyn FnMut(&'static Rule, &str)) {
+        let manners = self.manners;
+        if let Some(rule) = manners.crlf.filter(|_| line.ends_in_cr && !self.told_crlf) {
+            self.told_crlf = true;
+            add(rule, "the line ends in CR or CR LF, and those after it may as well");
         }
-        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        if line.is_too_long {
+            return;
+        }
+        if line.has_mark {
+            add(manners.unreadable(), "a byte order mark stands before the first line, and hides it from readers");
+        }
+        if text.as_bytes() != line.bytes {
+            add(manners.json, "the line is not UTF-8");
+        }
+        if text.is_empty() {
+            self.seen = Seen::Fields;
+        } else if !self.open.is_packet(line) {
+            self.judge_field(text, add);
+        } else if let Some(rule) = manners.bare {
+            add(rule, "a packet stands without `data: `, so that no reader sees it");
+        }
+    }
+
+    fn judge_field(&mut self, text: &str, add: &mut dyn FnMut(&'static Rule, &str)) {
+        let (field, value) = text.split_once(':').unwrap_or((text, ""));
         let spaced = value.strip_prefix(' ');
         match field {
-            "data" => self.data(value, found),
+            "data" if self.open.is_lost => {}
+            "data" => {
+                let odd = match self.seen {
+                    _ if self.open.has_data => Some("the event has several `data:` lines"),
+                    _ if spaced.is_none() => Some("no space behind `data:`"),
+                    Seen::Stray => Some("something stands before `data:` in the event"),
+                    Seen::Fields | Seen::Unknown => None,
+                };
+                if let (Some(rule), Some(odd)) = (self.manners.data, odd) {
+                    add(rule, odd);
+                }
+            }
             "event" => {
                 let name = spaced.unwrap_or(value);
                 if let Some((rule, _)) = self.manners.event.filter(|(_, allowed)| !allowed.contains(&name)) {
-                    self.add(self.line, rule, format!("`event: {name}`"), found);
+                    add(rule, &format!("`event: {name}`"));
                 }
-                self.open.name = Some(name.to_owned());
             }
             "id" => {
                 if let Some(rule) = self.manners.id {
-                    self.add(self.line, rule, "an `id:` line", found);
+                    add(rule, "an `id:` line, as streams with positions have it");
                 }
             }
             // A comment or `retry:`. In an event of its own it harms nobody.
-            "" | "retry" => self.open.has_stray = true,
+            "" | "retry" if self.seen == Seen::Fields => self.seen = Seen::Stray,
+            "" | "retry" => {}
             _ => {
-                self.open.has_stray = true;
-                if !std::mem::replace(&mut self.open.has_unknown, true) {
-                    let start: String = line.chars().take(40).collect();
-                    let problem = format!("`{start}` is no line of a stream, and readers pass over it");
-                    self.add(self.line, self.manners.unreadable(), problem, found);
+                if std::mem::replace(&mut self.seen, Seen::Unknown) != Seen::Unknown {
+                    let start: String = text.chars().take(40).collect();
+                    add(
+                        self.manners.unreadable(),
+                        &format!("`{start}` is no line of a stream, and readers pass over it"),
+                    );
                 }
             }
         }
     }
-
-    /// `value` is all that stands behind the colon.
-    fn data(&mut self, value: &str, found: &mut Vec<Finding>) {
-        if self.open.is_lost {
-            return;
-        }
-        let spaced = value.strip_prefix(' ');
-        let odd = match &self.open.data {
-            Some(_) => Some("the event has several `data:` lines"),
-            None if spaced.is_none() => Some("no space behind `data:`"),
-            None if self.open.has_stray && !self.open.has_unknown => {
-                Some("something stands before `data:` in the event")
-            }
-            None => None,
-        };
-        if let (Some(rule), Some(problem)) = (self.manners.data, odd) {
-            self.add(self.line, rule, problem, found);
-        }
-        let value = spaced.unwrap_or(value);
-        match &mut self.open.data {
-            Some(data) => {
-                data.push('\n');
-                data.push_str(value);
-            }
-            None => self.open.data = Some(value.to_owned()),
-        }
-    }
-
-    fn end_event(&mut self, events: &mut Vec<Event>, found: &mut Vec<Finding>) {
-        let Open { first_line: line, name, data, .. } = std::mem::take(&mut self.open);
-        let Some(data) = data else { return };
-        match serde_json::from_str(&data) {
-            Ok(body @ Value::Object(_)) => events.push(Event { line, name, body }),
-            Ok(_) => self.add(line, self.manners.json, "the data is JSON, but not an object", found),
-            Err(error) => self.add(line, self.manners.json, format!("the data is not JSON: {error}"), found),
-        }
-    }
-
-    fn add(&self, line: u64, rule: &'static Rule, problem: impl Into<String>, found: &mut Vec<Finding>) {
-        found.push(Finding { line, rule, problem: problem.into() });
-    }
-}
-
-/// No field of the standard begins so.
-fn is_packet(line: &[u8]) -> bool {
-    line.first() == Some(&b'{')
 }
 
 #[cfg(test)]

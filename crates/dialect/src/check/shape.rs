@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value};
 
+/// What is wrong in so many places is wrong throughout; a list may have millions.
+const PLACES: usize = 100;
+
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Field {
     name: &'static str,
@@ -92,7 +95,7 @@ impl Kind {
     }
 }
 
-/// Everything that does not fit, each in a sentence that names the field.
+/// What does not fit, each in a sentence that names the field; the first of it if it is much.
 pub(crate) fn problems(value: &Value, fields: &[Field]) -> Vec<String> {
     let mut out = Vec::new();
     match value {
@@ -114,6 +117,9 @@ fn check_fields(object: &Map<String, Value>, fields: &[Field], path: &str, out: 
 }
 
 fn check(value: &Value, kind: Kind, name: &str, out: &mut Vec<String>) {
+    if out.len() >= PLACES {
+        return;
+    }
     if !kind.fits(value) {
         return out.push(format!("`{name}` is {}, not {}", shown(value), kind.words()));
     }
@@ -192,6 +198,7 @@ mod tests {
                 "`flags.on` is 1, not true or false",
             ]
         );
+        assert_eq!(problems(&json!({ "list": vec![0; 5000] }), &SHAPE[2..3]).len(), PLACES);
         assert_eq!(problems(&json!([]), SHAPE), ["a list instead of an object"]);
         assert_eq!(problems(&json!({ "id": "ses", "none": {} }), SHAPE), ["`list` is missing; it is a list"]);
     }

@@ -65,7 +65,7 @@ pub(super) async fn session(
     let session = SessionId::from(id);
     let head = app.desk.tip(&session).await?.seq;
     let dialect = query.dialect()?;
-    let dress = if matches!(dialect, Dialect::Onyx(_)) { Dress::Messages } else { Dress::Positions };
+    let dress = if dialect.event_name().is_some() { Dress::Messages } else { Dress::Positions };
     let channel = Channel { whose: Whose::Session(session.clone()), dialect, dress };
     let asked = last_event_id(&headers).or(query.after.as_deref());
     let mut cursor = match asked {

@@ -49,7 +49,7 @@ pub(crate) struct Check {
     /// Leave after so many events
     #[arg(long, value_name = "N")]
     events: Option<u64>,
-    /// As JSON, one object at the end
+    /// As JSON, one object at the end; of each rule the first 1000 findings, and in `omitted` how many more
     #[arg(long)]
     json: bool,
     /// List every finding; without it, the first 20 of each rule

@@ -23,7 +23,12 @@ rule!(
     SKELETON,
     "Lines end in LF: the document's client splits at two LFs and finds none between CR LFs."
 );
-rule!(ID, "id-line", SKELETON, "There are no `id:` lines: the document's client parses or skips the event as a whole.");
+rule!(
+    ID,
+    "id-line",
+    SKELETON,
+    "There are no `id:` lines: the document's client parses or skips the event as a whole. A stream with positions, as /v1 has them to resume from, is for other readers."
+);
 rule!(
     EVENT,
     "event-line",

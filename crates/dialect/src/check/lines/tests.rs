@@ -1,6 +1,7 @@
 //! Streams as they are written, and what is wrong with them. Each stream is read whole and byte by byte.
 
 use super::*;
+use crate::sse::LIMIT;
 
 const BARE: Rule = Rule { name: "bare", section: "", demand: "" };
 const CRLF: Rule = Rule { name: "crlf", section: "", demand: "" };
@@ -25,7 +26,7 @@ type Read = (Vec<(u64, String)>, Vec<(u64, &'static str)>);
 /// The events and the findings, each with its line.
 fn read_in(manners: &'static Manners, limit: usize, stream: &[u8]) -> Read {
     let read = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let mut lines = Lines { limit, ..Lines::new(manners) };
+        let mut lines = Lines::new(manners, limit);
         let (mut events, mut found) = (Vec::new(), Vec::new());
         pieces.for_each(|piece| lines.feed(piece, &mut events, &mut found));
         lines.finish(&mut events, &mut found);
@@ -38,7 +39,7 @@ fn read_in(manners: &'static Manners, limit: usize, stream: &[u8]) -> Read {
 }
 
 fn read(stream: &str) -> Read {
-    read_in(&STRICT, EVENT_LIMIT, stream.as_bytes())
+    read_in(&STRICT, LIMIT, stream.as_bytes())
 }
 
 fn one(line: u64) -> Vec<(u64, String)> {
@@ -59,7 +60,7 @@ fn line_ends_of_all_kinds_are_read_and_told_of_once() {
     assert_eq!(read(lf), (both.clone(), vec![]));
     assert_eq!(read(&lf.replace('\n', "\r")), (both.clone(), vec![(1, "crlf")]));
     assert_eq!(read(&lf.replace('\n', "\r\n")), (both.clone(), vec![(1, "crlf")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, lf.replace('\n', "\r\n").as_bytes()), (both, vec![]));
+    assert_eq!(read_in(&FREE, LIMIT, lf.replace('\n', "\r\n").as_bytes()), (both, vec![]));
 }
 
 #[test]
@@ -69,13 +70,13 @@ fn data_is_one_line_that_nothing_hides() {
     assert_eq!(read(": hi\ndata: {}\n\n"), (one(1), vec![(2, "data")]));
     assert_eq!(read("event: other\ndata: {}\n\n"), (one(1), vec![(1, "event")]));
     assert_eq!(read("{}\n{}\n"), ([one(1), one(2)].concat(), vec![(1, "bare"), (2, "bare")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, b"{}\n{}"), ([one(1), one(2)].concat(), vec![]));
+    assert_eq!(read_in(&FREE, LIMIT, b"{}\n{}"), ([one(1), one(2)].concat(), vec![]));
 }
 
 #[test]
 fn a_byte_order_mark_is_told_and_passed_over() {
     assert_eq!(read("\u{feff}data: {}\n\n"), (one(1), vec![(1, "data")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, "\u{feff}{}\n".as_bytes()), (one(1), vec![(1, "json")]));
+    assert_eq!(read_in(&FREE, LIMIT, "\u{feff}{}\n".as_bytes()), (one(1), vec![(1, "json")]));
     assert_eq!(read("data: {}\n\n\u{feff}: hi\n\n"), (one(1), vec![(3, "data")]));
 }
 
@@ -83,14 +84,14 @@ fn a_byte_order_mark_is_told_and_passed_over() {
 fn what_is_no_stream_is_not_taken_for_an_empty_one() {
     assert_eq!(read("<html>\n<body>\n</html>\n\n"), (vec![], vec![(1, "data")]));
     assert_eq!(read("dat: {}\ndata: {}\n\n"), (one(1), vec![(1, "data")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, b"  {}\n"), (vec![], vec![(1, "json")]));
+    assert_eq!(read_in(&FREE, LIMIT, b"  {}\n"), (vec![], vec![(1, "json")]));
 }
 
 #[test]
 fn data_is_an_object_in_utf_8() {
     assert_eq!(read("event: message\ndata: []\n\n"), (vec![], vec![(1, "json")]));
     assert_eq!(read("data: {]\n\ndata: {}\n\n"), (one(3), vec![(1, "json")]));
-    let (events, found) = read_in(&STRICT, EVENT_LIMIT, b"data: {\"a\":\"\xff\"}\n\n");
+    let (events, found) = read_in(&STRICT, LIMIT, b"data: {\"a\":\"\xff\"}\n\n");
     assert_eq!((events.len(), found), (1, vec![(1, "json")]));
 }
 
@@ -100,8 +101,8 @@ fn a_stream_ends_between_events() {
     assert_eq!(read("data: {}\n\ndata: {}\n"), (one(1), vec![(3, "cut")]));
     assert_eq!(read("data: {}\n\nevent: message\ndata: {"), (one(1), vec![(4, "cut")]));
     assert_eq!(read("data: {}\n\nevent: message\n"), (one(1), vec![(3, "cut")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, b"{}\n{\"a\":"), (one(1), vec![(2, "cut")]));
-    assert_eq!(read_in(&FREE, EVENT_LIMIT, b"{}\n{]"), (one(1), vec![(2, "json")]));
+    assert_eq!(read_in(&FREE, LIMIT, b"{}\n{\"a\":"), (one(1), vec![(2, "cut")]));
+    assert_eq!(read_in(&FREE, LIMIT, b"{}\n{]"), (one(1), vec![(2, "json")]));
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Answer {
     pub(super) fn judge(&self, found: &mut Vec<Finding>) {
         let mut add = |rule, problem: String| {
             let says = if self.says.is_empty() { String::new() } else { format!(": {}", self.says) };
-            found.push(Finding { line: 0, rule, problem: format!("{problem}{says}") });
+            found.push(Finding::new(0, rule, format!("{problem}{says}")));
         };
         if self.status != StatusCode::OK {
             add(&STATUS, format!("the status is {}", self.status));

@@ -10,6 +10,8 @@ use crate::print::{self, plain};
 
 /// Whoever has read so many of one rule knows it.
 const LISTED: u64 = 20;
+/// Of one rule, for a program; a feed may break it for days.
+const KEPT: u64 = 1000;
 
 /// How the listening ended.
 #[derive(Debug, PartialEq)]
@@ -71,6 +73,7 @@ impl Report {
         for finding in found.drain(..) {
             let count = self.count(finding.rule);
             match self.form {
+                Form::Json if count > KEPT => {}
                 Form::Json => self.findings.push(finding),
                 Form::Short if count > LISTED => {}
                 Form::Short | Form::Full => self.line(&finding, count == 1)?,
@@ -167,6 +170,8 @@ impl Report {
                 "problem": problem,
             })
         });
+        let omitted = self.broken.iter().filter(|(_, count)| *count > KEPT);
+        let omitted: BTreeMap<_, _> = omitted.map(|(rule, count)| (rule.name, count - KEPT)).collect();
         let ended = match ended {
             Ended::Whole => "whole",
             Ended::Left => "left",
@@ -179,6 +184,7 @@ impl Report {
             "events": events,
             "ended": ended,
             "findings": findings.collect::<Vec<_>>(),
+            "omitted": omitted,
             "clean": self.is_clean(),
         })
         .to_string()

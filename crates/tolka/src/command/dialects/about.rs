@@ -18,7 +18,11 @@ impl About {
                 "version 1 of the protocol",
                 "no route of its own",
             ),
-            Dialect::AgentSmithy => ("AgentSmithy's chat, tool and file events", "document 003", "/api/chat"),
+            Dialect::AgentSmithy => (
+                "AgentSmithy's chat, tool and file events",
+                "document 003",
+                "/api/chat; under /v1 it has `id:` lines to resume from, which the document's client does not read",
+            ),
             Dialect::Onyx(onyx::Profile::Documented) => (
                 "Onyx Build Mode's packets, as documented",
                 "documents 000 and 002",
