@@ -22,6 +22,7 @@ mod plain;
 mod plan;
 mod rpc;
 mod tool;
+mod waiting;
 mod wire;
 mod write;
 

@@ -4,24 +4,28 @@
 
 mod steps;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tolka_facts::event::SessionCreated;
 use tolka_facts::{Blobs, Cause, Draft, Event, NoBlobs, SessionId, Time, Tip};
 
 use steps::Steps;
 
+use crate::recent::Recent;
 use crate::{Carriage, DecodeError, Decoder, Dialect, Encoder, Frames, Heard};
 
 /// For a stream that names no session.
 const SESSION: &str = "ses_retold";
+/// Of more sessions than this the one that was silent longest is forgotten; should it speak again, it is told as new.
+/// Decoders remember fewer.
+const SESSIONS: usize = 1024;
 
 #[derive(Debug)]
 pub struct Retelling {
     from: Dialect,
     to: Dialect,
     decoder: Box<dyn Decoder>,
-    sessions: HashMap<SessionId, Speaker>,
+    sessions: Recent<Speaker>,
     time: Time,
     lost: BTreeMap<&'static str, u64>,
 }
@@ -37,7 +41,8 @@ struct Speaker {
 impl Retelling {
     /// `began` is the time of facts that come before the first one with a time.
     pub fn new(from: Dialect, to: Dialect, began: Time) -> Self {
-        Retelling { from, to, decoder: from.decoder(), sessions: HashMap::new(), time: began, lost: BTreeMap::new() }
+        let (decoder, sessions) = (from.decoder(), Recent::of(SESSIONS));
+        Retelling { from, to, decoder, sessions, time: began, lost: BTreeMap::new() }
     }
 
     /// Takes bytes, cut anywhere, and tells what they say. On an error all that was read before it is told; the next
@@ -68,8 +73,8 @@ impl Retelling {
         }
         self.time = heard.time.unwrap_or(self.time).max(self.time);
         let (from, to, time) = (self.from, self.to, self.time);
-        let is_new = !self.sessions.contains_key(&session);
-        let speaker = self.sessions.entry(session.clone()).or_insert_with(|| Speaker::new(from, to));
+        let is_new = self.sessions.get(session.as_str()).is_none();
+        let speaker = self.sessions.touch_or_insert(session.as_str(), || Speaker::new(from, to));
         if is_new && !session.is_server() && !matches!(heard.draft.event, Event::SessionCreated(_)) {
             // A stream that began later, or of a wire that does not tell it. Clients cannot show what has no session.
             speaker.tell(created(), &session, time, &NoBlobs, out);

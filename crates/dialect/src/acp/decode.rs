@@ -10,19 +10,26 @@ mod answer;
 mod request;
 mod session;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use tolka_facts::event::{Foreign, SessionCreated};
 use tolka_facts::{Cause, Draft, Ids, Json, SessionId, Time};
 
-use self::request::Requests;
+use self::request::Request;
 use self::session::Session;
 use super::method::{Side, method};
 use super::rpc::{Id, Message};
+use super::waiting::Waiting;
 use super::wire::lenient;
+use crate::recent::Recent;
 use crate::{DecodeError, Heard, SseEvent, SseReader};
+
+/// A stream of more sessions than this forgets the one that was silent longest.
+const SESSIONS: usize = 256;
+/// So much is kept for the first session that is named. A stream that tells more may be of none.
+const EARLY: usize = 256;
 
 #[derive(Debug)]
 pub struct Decoder {
@@ -33,12 +40,12 @@ pub struct Decoder {
     ids: Arc<Ids>,
     /// When a recording began, in its own seconds.
     began: Option<f64>,
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: Recent<Session>,
     /// The session that was spoken of last: what names none is of it.
     last: Option<SessionId>,
     /// Told before any session was named.
     early: Vec<(Option<Time>, Draft)>,
-    requests: Requests,
+    requests: Waiting<Request>,
 }
 
 impl Default for Decoder {
@@ -48,10 +55,10 @@ impl Default for Decoder {
             waiting: VecDeque::new(),
             ids: Arc::new(Ids::seeded(0)),
             began: None,
-            sessions: BTreeMap::new(),
+            sessions: Recent::of(SESSIONS),
             last: None,
             early: Vec::new(),
-            requests: Requests::default(),
+            requests: Waiting::default(),
         }
     }
 }
@@ -96,12 +103,9 @@ impl crate::Decoder for Decoder {
         let read = self.reader.finish(&mut events);
         self.waiting.extend(events);
         self.feed(b"", out)?;
-        let early = self.early.drain(..).map(|(time, draft)| Heard { session: None, time, draft });
-        out.extend(early);
-        for (id, session) in &mut self.sessions {
-            let mut drafts = Vec::new();
-            session.flush(Time::default(), &mut drafts);
-            out.extend(Heard::all(drafts, Some(id), None));
+        self.tell_early(None, out);
+        for (id, session) in self.sessions.drain() {
+            Decoder::leave(&id, session, None, out);
         }
         read
     }
@@ -185,21 +189,31 @@ impl Decoder {
     /// The session of this name, made known on first sight.
     fn session(&mut self, id: &SessionId, frame: &mut Frame<'_>) -> &mut Session {
         self.know(id, None, frame);
-        let ids = &self.ids;
-        self.sessions.entry(id.clone()).or_insert_with(|| Session::new(Arc::clone(ids)))
+        self.sessions.touch_or_insert(id.as_str(), || Session::new(Arc::clone(&self.ids)))
     }
 
     /// A session is named. If that is the first time, `created` tells so, and what came before any is of it.
     fn know(&mut self, id: &SessionId, created: Option<Draft>, frame: &mut Frame<'_>) {
         self.last = Some(id.clone());
-        if self.sessions.contains_key(id) {
+        if self.sessions.touch(id.as_str()).is_some() {
             return;
         }
-        self.sessions.insert(id.clone(), Session::new(Arc::clone(&self.ids)));
-        frame.out.extend(Heard::all(created.into_iter().collect(), Some(id), frame.time));
-        for (time, draft) in self.early.drain(..) {
-            frame.out.push(Heard { session: Some(id.clone()), time, draft });
+        if let Some((silent, session)) = self.sessions.admit(id.as_str(), Session::new(Arc::clone(&self.ids))) {
+            Decoder::leave(&silent, session, frame.time, frame.out);
         }
+        frame.out.extend(Heard::all(created.into_iter().collect(), Some(id), frame.time));
+        self.tell_early(Some(id), frame.out);
+    }
+
+    /// A session is heard of no more, or forgotten: what the user said last has not been told yet.
+    fn leave(id: &str, mut session: Session, time: Option<Time>, out: &mut Vec<Heard>) {
+        let mut drafts = Vec::new();
+        session.flush(time.unwrap_or_default(), &mut drafts);
+        out.extend(Heard::all(drafts, Some(&SessionId::from(id)), time));
+    }
+
+    fn tell_early(&mut self, session: Option<&SessionId>, out: &mut Vec<Heard>) {
+        out.extend(self.early.drain(..).map(|(time, draft)| Heard { session: session.cloned(), time, draft }));
     }
 
     fn created(workspace: String, raw: &Json) -> Draft {
@@ -216,10 +230,15 @@ impl Decoder {
 
     /// Tells drafts of a session, or of the one that was spoken of last.
     fn tell(&mut self, session: Option<&SessionId>, drafts: Vec<Draft>, frame: &mut Frame<'_>) {
-        let known = session.filter(|id| self.sessions.contains_key(*id)).or(self.last.as_ref());
+        let known = session.filter(|id| self.sessions.get(id.as_str()).is_some()).or(self.last.as_ref());
         match known {
             Some(id) => frame.out.extend(Heard::all(drafts, Some(id), frame.time)),
-            None => self.early.extend(drafts.into_iter().map(|draft| (frame.time, draft))),
+            None => {
+                self.early.extend(drafts.into_iter().map(|draft| (frame.time, draft)));
+                if self.early.len() >= EARLY {
+                    self.tell_early(None, frame.out);
+                }
+            }
         }
     }
 }
