@@ -12,6 +12,7 @@ mod session;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use tolka_facts::event::{Foreign, SessionCreated};
@@ -20,6 +21,7 @@ use tolka_facts::{Cause, Draft, Ids, Json, SessionId, Time};
 use self::request::Request;
 use self::session::Session;
 use super::method::{Side, method};
+use super::recorded::Recorded;
 use super::rpc::{Id, Message};
 use super::waiting::Waiting;
 use super::wire::lenient;
@@ -38,8 +40,8 @@ pub struct Decoder {
     waiting: VecDeque<SseEvent>,
     /// One seed for all: the same stream gives the same ids.
     ids: Arc<Ids>,
-    /// When a recording began, in its own seconds.
-    began: Option<f64>,
+    /// When a recording began, by its own clock.
+    began: Option<Duration>,
     sessions: Recent<Session>,
     /// The session that was spoken of last: what names none is of it.
     last: Option<SessionId>,
@@ -61,16 +63,6 @@ impl Default for Decoder {
             requests: Waiting::default(),
         }
     }
-}
-
-/// A line of a recording; of any other line, nothing fits.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default, deserialize_with = "lenient")]
-    t: Option<f64>,
-    #[serde(default, deserialize_with = "lenient")]
-    dir: Option<String>,
-    msg: Option<Json>,
 }
 
 /// The session that a message names, and its folder.
@@ -131,24 +123,20 @@ impl Frame<'_> {
 
 impl Decoder {
     fn line(&mut self, text: &str, out: &mut Vec<Heard>) -> Result<(), String> {
-        let line: Line = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
-        let (Some(dir), Some(raw)) = (line.dir, line.msg) else {
+        let Some(Recorded { time, side, message: raw }) = Recorded::read(text).map_err(|e| e.to_string())? else {
             let raw = Json::parse(text).map_err(|e| e.to_string())?;
             return self.message(None, &mut Frame { time: None, raw, out });
         };
-        let seconds = line.t.map(|t| (t - *self.began.get_or_insert(t)).max(0.0));
-        let time = seconds.map(|seconds| Time::from_micros((seconds * 1e6).round() as u64));
+        let since = time.map(|time| time.saturating_sub(*self.began.get_or_insert(time)));
+        let time =
+            since.map(|since| Time::from_micros(since.saturating_add(Duration::from_nanos(500)).as_micros() as u64));
         let mut frame = Frame { time, raw, out };
-        match dir.as_str() {
-            "c2a" => self.message(Some(Side::Client), &mut frame),
-            "a2c" => self.message(Some(Side::Agent), &mut frame),
-            "noise" => {
-                let noise = frame.foreign("noise", Cause::Agent);
-                self.tell(None, vec![noise], &mut frame);
-                Ok(())
-            }
-            other => Err(format!("`dir` is c2a, a2c or noise, not `{other}`")),
+        if side.is_some() {
+            return self.message(side, &mut frame);
         }
+        let noise = frame.foreign("noise", Cause::Agent);
+        self.tell(None, vec![noise], &mut frame);
+        Ok(())
     }
 
     fn message(&mut self, side: Option<Side>, frame: &mut Frame<'_>) -> Result<(), String> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::rule::*;
 use self::talk::{Seen, Talk, Turn};
 use super::method::{Side, Sort, method};
+use super::recorded;
 use super::waiting::{Waiting, written};
 use crate::check::{Findings, Law, Manners, Packet, Rule};
 use crate::recent::Recent;
@@ -69,7 +70,7 @@ impl Law for Order {
         match message["method"].as_str() {
             Some("session/update") => update.unwrap_or("session/update"),
             Some(method) => method,
-            None if packet["dir"] == "noise" => "noise",
+            None if packet["dir"].as_str().is_some_and(|dir| matches!(recorded::side(dir), Ok(None))) => "noise",
             None => outcome,
         }
     }
@@ -80,14 +81,13 @@ impl Law for Order {
         if !is_recorded {
             return self.message(None, body, out);
         }
-        if !body["t"].is_number() {
-            out.add(&ENVELOPE, "`t` is missing or no number");
+        if body["t"].as_f64().is_none_or(|t| t < 0.0) {
+            out.add(&ENVELOPE, "`t` is missing or no time");
         }
-        match body["dir"].as_str() {
-            Some("c2a") => self.message(Some(Side::Client), &body["msg"], out),
-            Some("a2c") => self.message(Some(Side::Agent), &body["msg"], out),
-            Some("noise") => out.add(&NOISE, "the agent wrote something that is no message"),
-            _ => out.add(&ENVELOPE, "`dir` is none of c2a, a2c and noise"),
+        match recorded::side(body["dir"].as_str().unwrap_or_default()) {
+            Ok(Some(side)) => self.message(Some(side), &body["msg"], out),
+            Ok(None) => out.add(&NOISE, "the agent wrote something that is no message"),
+            Err(problem) => out.add(&ENVELOPE, problem.to_string()),
         }
     }
 
