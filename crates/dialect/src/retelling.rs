@@ -4,26 +4,35 @@
 
 mod steps;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use tolka_facts::event::SessionCreated;
 use tolka_facts::{Blobs, Cause, Draft, Event, NoBlobs, SessionId, Time, Tip};
 
 use steps::Steps;
 
+use crate::recent::Recent;
 use crate::{Carriage, DecodeError, Decoder, Dialect, Encoder, Frames, Heard};
 
 /// For a stream that names no session.
 const SESSION: &str = "ses_retold";
+/// Of more sessions than this the one that was silent longest is forgotten; should it speak again, it is told as new.
+/// Decoders remember fewer.
+const SESSIONS: usize = 1024;
 
 #[derive(Debug)]
 pub struct Retelling {
     from: Dialect,
     to: Dialect,
     decoder: Box<dyn Decoder>,
-    sessions: HashMap<SessionId, Speaker>,
+    sessions: Recent<Speaker>,
+    began: Time,
     time: Time,
+    /// The one session that is told, where the dialect tells only one: the first that speaks, unless one was chosen.
+    only: Option<SessionId>,
+    understood: u64,
     lost: BTreeMap<&'static str, u64>,
+    left_out: BTreeMap<SessionId, u64>,
 }
 
 #[derive(Debug)]
@@ -37,7 +46,25 @@ struct Speaker {
 impl Retelling {
     /// `began` is the time of facts that come before the first one with a time.
     pub fn new(from: Dialect, to: Dialect, began: Time) -> Self {
-        Retelling { from, to, decoder: from.decoder(), sessions: HashMap::new(), time: began, lost: BTreeMap::new() }
+        Retelling {
+            from,
+            to,
+            decoder: from.decoder(),
+            sessions: Recent::of(SESSIONS),
+            began,
+            time: began,
+            only: None,
+            understood: 0,
+            lost: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+        }
+    }
+
+    /// Tells this session and no other.
+    #[must_use]
+    pub fn of_session(mut self, session: SessionId) -> Self {
+        self.only = Some(session);
+        self
     }
 
     /// Takes bytes, cut anywhere, and tells what they say. On an error all that was read before it is told; the next
@@ -61,15 +88,42 @@ impl Retelling {
         &self.lost
     }
 
+    /// How many facts were read that we have a word for. None, of a stream that has events: it is of another dialect.
+    pub fn understood(&self) -> u64 {
+        self.understood
+    }
+
+    /// How many facts were of sessions that are not told.
+    pub fn left_out(&self) -> &BTreeMap<SessionId, u64> {
+        &self.left_out
+    }
+
+    /// Whether a session is one of those that are told.
+    fn is_told(&mut self, session: &SessionId) -> bool {
+        let tells_many = matches!(self.to, Dialect::Tolka | Dialect::OpenCode(_));
+        if session.is_server() || (tells_many && self.only.is_none()) {
+            return true;
+        }
+        *self.only.get_or_insert_with(|| session.clone()) == *session
+    }
+
     fn tell(&mut self, mut heard: Heard, out: &mut Frames) {
+        self.understood += u64::from(!matches!(heard.draft.event, Event::Foreign(_)));
         let session = self.ours(heard.session.unwrap_or_else(|| SessionId::from(SESSION)));
         if let Event::SessionCreated(SessionCreated { parent: Some(parent), .. }) = &mut heard.draft.event {
             parent.session = self.ours(parent.session.clone());
         }
-        self.time = heard.time.unwrap_or(self.time).max(self.time);
+        if !self.is_told(&session) {
+            // A feed may be of any number of sessions; what is kept of them is only a count.
+            if self.left_out.len() < SESSIONS || self.left_out.contains_key(&session) {
+                *self.left_out.entry(session).or_default() += 1;
+            }
+            return;
+        }
+        self.time = heard.time.map_or(self.time, |time| self.absolute(time)).max(self.time);
         let (from, to, time) = (self.from, self.to, self.time);
-        let is_new = !self.sessions.contains_key(&session);
-        let speaker = self.sessions.entry(session.clone()).or_insert_with(|| Speaker::new(from, to));
+        let is_new = self.sessions.get(session.as_str()).is_none();
+        let speaker = self.sessions.touch_or_insert(session.as_str(), || Speaker::new(from, to));
         if is_new && !session.is_server() && !matches!(heard.draft.event, Event::SessionCreated(_)) {
             // A stream that began later, or of a wire that does not tell it. Clients cannot show what has no session.
             speaker.tell(created(), &session, time, &NoBlobs, out);
@@ -83,6 +137,14 @@ impl Retelling {
         speaker.tell(heard.draft, &session, time, &NoBlobs, out);
         if out.len() == before && !is_made_up && is_never(to, name) {
             *self.lost.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Recordings of ACP count from their own beginning.
+    fn absolute(&self, time: Time) -> Time {
+        match self.from {
+            Dialect::Acp => Time::from_micros(self.began.micros().saturating_add(time.micros())),
+            _ => time,
         }
     }
 

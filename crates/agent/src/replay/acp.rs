@@ -5,19 +5,11 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
-use tolka_dialect::acp::{Id, Message};
+use tolka_dialect::acp::{Id, Message, Recorded, RecordedError, Side};
 use tolka_facts::Json;
 
 use super::recording::{Answer, End, Problem, Recording, Score, Spot, What, failure};
 use crate::Ended;
-
-#[derive(Deserialize)]
-struct Line {
-    /// Seconds since the recording began.
-    t: f64,
-    dir: String,
-    msg: Json,
-}
 
 pub(super) fn read(lines: &[(usize, &str)]) -> Result<Recording, Problem> {
     let mut reader = Reader::default();
@@ -45,14 +37,18 @@ struct Reader {
 
 impl Reader {
     fn line(&mut self, text: &str) -> Result<(), String> {
-        let Line { t, dir, msg } = serde_json::from_str(text).map_err(|e| format!("not a recorded message: {e}"))?;
-        let t = Duration::try_from_secs_f64(t).map_err(|_| format!("`t` is no time: {t}"))?;
-        let message = |msg: &Json| Message::parse(msg.get()).map_err(|e| e.to_string());
-        match dir.as_str() {
-            "c2a" => self.client(t, message(&msg)?),
-            "a2c" => self.agent(t, message(&msg)?),
-            "noise" => self.noise.push(msg.read().unwrap_or_else(|| msg.get().to_owned())),
-            other => return Err(format!("`dir` is c2a, a2c or noise, not `{other}`")),
+        let recorded = Recorded::read(text).map_err(|e| match e {
+            RecordedError::Json(e) => format!("not a recorded message: {e}"),
+            RecordedError::Time(_) | RecordedError::Direction(_) => e.to_string(),
+        })?;
+        let Some(Recorded { time: Some(t), side, message: raw }) = recorded else {
+            return Err("not a recorded message: it has no `t`, no `dir` or no `msg`".to_owned());
+        };
+        let message = || Message::parse(raw.get()).map_err(|e| e.to_string());
+        match side {
+            Some(Side::Client) => self.client(t, message()?),
+            Some(Side::Agent) => self.agent(t, message()?),
+            None => self.noise.push(raw.read().unwrap_or_else(|| raw.get().to_owned())),
         }
         Ok(())
     }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tolka_facts::event::{PermissionAsked, PermissionOption, Question, QuestionAsked, QuestionOption};
+use tolka_facts::event::{OptionKind, PermissionAsked, PermissionOption, Question, QuestionAsked, QuestionOption};
 use tolka_facts::{Blobs, Json, Tool, ToolKind};
 
 use super::mark::{Meta, PermissionMark};
 use super::wire::lenient;
-use super::write::{self, Shown, ToolCall};
+use super::write::{Shown, ToolCall};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -26,12 +26,12 @@ pub(super) struct PermissionParams<'a> {
 struct Choice<'a> {
     option_id: &'a str,
     name: &'a str,
-    kind: &'static str,
+    kind: OptionKind,
 }
 
 impl<'a> From<&'a PermissionOption> for Choice<'a> {
     fn from(option: &'a PermissionOption) -> Self {
-        Choice { option_id: &option.id, name: &option.name, kind: write::option_kind(option.kind) }
+        Choice { option_id: &option.id, name: &option.name, kind: option.kind }
     }
 }
 

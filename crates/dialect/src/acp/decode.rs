@@ -10,19 +10,28 @@ mod answer;
 mod request;
 mod session;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
 use tolka_facts::event::{Foreign, SessionCreated};
 use tolka_facts::{Cause, Draft, Ids, Json, SessionId, Time};
 
-use self::request::Requests;
+use self::request::Request;
 use self::session::Session;
 use super::method::{Side, method};
+use super::recorded::Recorded;
 use super::rpc::{Id, Message};
+use super::waiting::Waiting;
 use super::wire::lenient;
+use crate::recent::Recent;
 use crate::{DecodeError, Heard, SseEvent, SseReader};
+
+/// A stream of more sessions than this forgets the one that was silent longest.
+const SESSIONS: usize = 256;
+/// So much is kept for the first session that is named. A stream that tells more may be of none.
+const EARLY: usize = 256;
 
 #[derive(Debug)]
 pub struct Decoder {
@@ -31,14 +40,14 @@ pub struct Decoder {
     waiting: VecDeque<SseEvent>,
     /// One seed for all: the same stream gives the same ids.
     ids: Arc<Ids>,
-    /// When a recording began, in its own seconds.
-    began: Option<f64>,
-    sessions: BTreeMap<SessionId, Session>,
+    /// When a recording began, by its own clock.
+    began: Option<Duration>,
+    sessions: Recent<Session>,
     /// The session that was spoken of last: what names none is of it.
     last: Option<SessionId>,
     /// Told before any session was named.
     early: Vec<(Option<Time>, Draft)>,
-    requests: Requests,
+    requests: Waiting<Request>,
 }
 
 impl Default for Decoder {
@@ -48,22 +57,12 @@ impl Default for Decoder {
             waiting: VecDeque::new(),
             ids: Arc::new(Ids::seeded(0)),
             began: None,
-            sessions: BTreeMap::new(),
+            sessions: Recent::of(SESSIONS),
             last: None,
             early: Vec::new(),
-            requests: Requests::default(),
+            requests: Waiting::default(),
         }
     }
-}
-
-/// A line of a recording; of any other line, nothing fits.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default, deserialize_with = "lenient")]
-    t: Option<f64>,
-    #[serde(default, deserialize_with = "lenient")]
-    dir: Option<String>,
-    msg: Option<Json>,
 }
 
 /// The session that a message names, and its folder.
@@ -96,12 +95,9 @@ impl crate::Decoder for Decoder {
         let read = self.reader.finish(&mut events);
         self.waiting.extend(events);
         self.feed(b"", out)?;
-        let early = self.early.drain(..).map(|(time, draft)| Heard { session: None, time, draft });
-        out.extend(early);
-        for (id, session) in &mut self.sessions {
-            let mut drafts = Vec::new();
-            session.flush(Time::default(), &mut drafts);
-            out.extend(Heard::all(drafts, Some(id), None));
+        self.tell_early(None, out);
+        for (id, session) in self.sessions.drain() {
+            Decoder::leave(&id, session, None, out);
         }
         read
     }
@@ -127,24 +123,20 @@ impl Frame<'_> {
 
 impl Decoder {
     fn line(&mut self, text: &str, out: &mut Vec<Heard>) -> Result<(), String> {
-        let line: Line = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
-        let (Some(dir), Some(raw)) = (line.dir, line.msg) else {
+        let Some(Recorded { time, side, message: raw }) = Recorded::read(text).map_err(|e| e.to_string())? else {
             let raw = Json::parse(text).map_err(|e| e.to_string())?;
             return self.message(None, &mut Frame { time: None, raw, out });
         };
-        let seconds = line.t.map(|t| (t - *self.began.get_or_insert(t)).max(0.0));
-        let time = seconds.map(|seconds| Time::from_micros((seconds * 1e6).round() as u64));
+        let since = time.map(|time| time.saturating_sub(*self.began.get_or_insert(time)));
+        let time =
+            since.map(|since| Time::from_micros(since.saturating_add(Duration::from_nanos(500)).as_micros() as u64));
         let mut frame = Frame { time, raw, out };
-        match dir.as_str() {
-            "c2a" => self.message(Some(Side::Client), &mut frame),
-            "a2c" => self.message(Some(Side::Agent), &mut frame),
-            "noise" => {
-                let noise = frame.foreign("noise", Cause::Agent);
-                self.tell(None, vec![noise], &mut frame);
-                Ok(())
-            }
-            other => Err(format!("`dir` is c2a, a2c or noise, not `{other}`")),
+        if side.is_some() {
+            return self.message(side, &mut frame);
         }
+        let noise = frame.foreign("noise", Cause::Agent);
+        self.tell(None, vec![noise], &mut frame);
+        Ok(())
     }
 
     fn message(&mut self, side: Option<Side>, frame: &mut Frame<'_>) -> Result<(), String> {
@@ -185,21 +177,31 @@ impl Decoder {
     /// The session of this name, made known on first sight.
     fn session(&mut self, id: &SessionId, frame: &mut Frame<'_>) -> &mut Session {
         self.know(id, None, frame);
-        let ids = &self.ids;
-        self.sessions.entry(id.clone()).or_insert_with(|| Session::new(Arc::clone(ids)))
+        self.sessions.touch_or_insert(id.as_str(), || Session::new(Arc::clone(&self.ids)))
     }
 
     /// A session is named. If that is the first time, `created` tells so, and what came before any is of it.
     fn know(&mut self, id: &SessionId, created: Option<Draft>, frame: &mut Frame<'_>) {
         self.last = Some(id.clone());
-        if self.sessions.contains_key(id) {
+        if self.sessions.touch(id.as_str()).is_some() {
             return;
         }
-        self.sessions.insert(id.clone(), Session::new(Arc::clone(&self.ids)));
-        frame.out.extend(Heard::all(created.into_iter().collect(), Some(id), frame.time));
-        for (time, draft) in self.early.drain(..) {
-            frame.out.push(Heard { session: Some(id.clone()), time, draft });
+        if let Some((silent, session)) = self.sessions.admit(id.as_str(), Session::new(Arc::clone(&self.ids))) {
+            Decoder::leave(&silent, session, frame.time, frame.out);
         }
+        frame.out.extend(Heard::all(created.into_iter().collect(), Some(id), frame.time));
+        self.tell_early(Some(id), frame.out);
+    }
+
+    /// A session is heard of no more, or forgotten: what the user said last has not been told yet.
+    fn leave(id: &str, mut session: Session, time: Option<Time>, out: &mut Vec<Heard>) {
+        let mut drafts = Vec::new();
+        session.flush(time.unwrap_or_default(), &mut drafts);
+        out.extend(Heard::all(drafts, Some(&SessionId::from(id)), time));
+    }
+
+    fn tell_early(&mut self, session: Option<&SessionId>, out: &mut Vec<Heard>) {
+        out.extend(self.early.drain(..).map(|(time, draft)| Heard { session: session.cloned(), time, draft }));
     }
 
     fn created(workspace: String, raw: &Json) -> Draft {
@@ -216,10 +218,15 @@ impl Decoder {
 
     /// Tells drafts of a session, or of the one that was spoken of last.
     fn tell(&mut self, session: Option<&SessionId>, drafts: Vec<Draft>, frame: &mut Frame<'_>) {
-        let known = session.filter(|id| self.sessions.contains_key(*id)).or(self.last.as_ref());
+        let known = session.filter(|id| self.sessions.get(id.as_str()).is_some()).or(self.last.as_ref());
         match known {
             Some(id) => frame.out.extend(Heard::all(drafts, Some(id), frame.time)),
-            None => self.early.extend(drafts.into_iter().map(|draft| (frame.time, draft))),
+            None => {
+                self.early.extend(drafts.into_iter().map(|draft| (frame.time, draft)));
+                if self.early.len() >= EARLY {
+                    self.tell_early(None, frame.out);
+                }
+            }
         }
     }
 }

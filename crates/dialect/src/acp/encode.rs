@@ -9,7 +9,7 @@ mod end;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tolka_facts::event::{CompactionEnded, PermissionAsked, QuestionAsked, SessionChanged};
+use tolka_facts::event::{CompactionEnded, PermissionAsked, QuestionAsked, SessionChanged, Severity};
 use tolka_facts::{Ask, Blobs, CallId, Cause, Event, Fact, Json, RequestId, Tip, TurnId};
 
 use super::ask::{FormParams, PermissionParams};
@@ -217,7 +217,7 @@ impl Encoder {
                 to.update(&Update::UsageUpdate { used: e.used, size: e.size, cost: e.cost.as_ref() });
             }
             Event::Noticed(e) => to.update(&Update::Notice {
-                severity: write::severity(e.severity),
+                severity: e.severity,
                 title: or_notice(&e.title),
                 description: e.description.as_deref(),
             }),
@@ -258,7 +258,11 @@ impl Encoder {
             }
             // Inside a turn the response to its prompt tells it.
             Event::Failed(e) if !in_turn => {
-                to.update(&Update::Notice { severity: "error", title: or_notice(&e.message), description: None });
+                to.update(&Update::Notice {
+                    severity: Severity::Error,
+                    title: or_notice(&e.message),
+                    description: None,
+                });
             }
             // What we played again, with the method beside it. It may have been a request, but its answer was given.
             Event::Foreign(e) if e.origin == "acp" && e.what.starts_with('_') && to.fact.cause == Cause::Agent => {

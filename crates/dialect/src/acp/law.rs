@@ -1,43 +1,57 @@
 //! What the protocol demands of a conversation: both sides of it, one alone, or our own telling of a session.
 //!
 //! A stream with one side has no requests of the other, so less can be held against it: what it does not show is taken
-//! to be in order. Memory is bounded by what is open; a turn's calls are forgotten with it.
+//! to be in order. A turn's calls are forgotten with it. Of sessions, requests and calls only so many are remembered:
+//! where one that is not known may have been forgotten, nothing is held against it.
 
 mod rule;
 mod shape;
 mod talk;
-
-use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde_json::Value;
 
 use self::rule::*;
 use self::talk::{Seen, Talk, Turn};
 use super::method::{Side, Sort, method};
+use super::recorded;
+use super::waiting::{Waiting, written};
 use crate::check::{Findings, Law, Manners, Packet, Rule};
+use crate::recent::Recent;
 
-/// Requests that nobody answers, and sessions, are forgotten after so many.
-const REMEMBERED: usize = 4096;
-const WITHDRAWN: usize = 64;
+const REMEMBERED_SESSIONS: usize = 4096;
+const REMEMBERED_WITHDRAWN: usize = 4096;
 
 pub(crate) fn law() -> Box<dyn Law> {
     Box::new(Order::default())
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Order {
-    sessions: BTreeMap<String, Talk>,
+    sessions: Recent<Talk>,
     last: String,
-    /// Requests without a response, by who sent them.
-    waiting: HashMap<(Side, String), Waiting>,
+    waiting: Waiting<Asked>,
     /// Requests that need no response any more and may still get one.
-    withdrawn: VecDeque<String>,
+    withdrawn: Recent<()>,
     seen: Seen,
     told_version: bool,
 }
 
+impl Default for Order {
+    fn default() -> Self {
+        Order {
+            sessions: Recent::of(REMEMBERED_SESSIONS),
+            last: String::new(),
+            waiting: Waiting::default(),
+            withdrawn: Recent::of(REMEMBERED_WITHDRAWN),
+            seen: Seen::default(),
+            told_version: false,
+        }
+    }
+}
+
+/// A request that waits.
 #[derive(Debug)]
-struct Waiting {
+struct Asked {
     method: String,
     session: String,
     /// The options of a permission.
@@ -56,7 +70,7 @@ impl Law for Order {
         match message["method"].as_str() {
             Some("session/update") => update.unwrap_or("session/update"),
             Some(method) => method,
-            None if packet["dir"] == "noise" => "noise",
+            None if packet["dir"].as_str().is_some_and(|dir| matches!(recorded::side(dir), Ok(None))) => "noise",
             None => outcome,
         }
     }
@@ -67,19 +81,18 @@ impl Law for Order {
         if !is_recorded {
             return self.message(None, body, out);
         }
-        if !body["t"].is_number() {
-            out.add(&ENVELOPE, "`t` is missing or no number");
+        if body["t"].as_f64().is_none_or(|t| t < 0.0) {
+            out.add(&ENVELOPE, "`t` is missing or no time");
         }
-        match body["dir"].as_str() {
-            Some("c2a") => self.message(Some(Side::Client), &body["msg"], out),
-            Some("a2c") => self.message(Some(Side::Agent), &body["msg"], out),
-            Some("noise") => out.add(&NOISE, "the agent wrote something that is no message"),
-            _ => out.add(&ENVELOPE, "`dir` is none of c2a, a2c and noise"),
+        match recorded::side(body["dir"].as_str().unwrap_or_default()) {
+            Ok(Some(side)) => self.message(Some(side), &body["msg"], out),
+            Ok(None) => out.add(&NOISE, "the agent wrote something that is no message"),
+            Err(problem) => out.add(&ENVELOPE, problem.to_string()),
         }
     }
 
     fn end(&mut self, out: &mut Findings<'_>) {
-        for (session, talk) in &self.sessions {
+        for (session, talk) in self.sessions.iter() {
             let problem = match &talk.turn {
                 Some(Turn::Prompted(open)) => format!("{open} prompts of `{session}` have no response"),
                 Some(Turn::Marked { id, .. }) => format!("{id} has no response"),
@@ -147,8 +160,7 @@ impl Order {
         }
         match name {
             "session/load" | "session/resume" => {
-                let talk = self.sessions.entry(session.clone()).or_default();
-                self.last = session;
+                let talk = self.open(&session);
                 if name == "session/load" {
                     talk.load();
                 }
@@ -168,35 +180,44 @@ impl Order {
     }
 
     fn waits(&mut self, from: Side, id: &Value, method: &str, session: &str, params: &Value, out: &mut Findings<'_>) {
-        if self.waiting.len() >= REMEMBERED {
-            self.waiting.clear();
-        }
         let options = params["options"].as_array().into_iter().flatten();
         let options = options.filter_map(|option| option["optionId"].as_str()).map(str::to_owned).collect();
-        let waiting = Waiting { method: method.to_owned(), session: session.to_owned(), options };
-        if self.waiting.insert((from, id.to_string()), waiting).is_some() {
+        let asked = Asked { method: method.to_owned(), session: session.to_owned(), options };
+        let (id, waiting) = (written(id), self.waiting.of(from));
+        if waiting.get(&id).is_some() {
             out.add(&DOUBLE_ID, format!("the id {id} is that of a request that still waits"));
         }
+        let forgotten =
+            waiting.admit(&id, asked).map(|(_, asked)| asked).filter(|asked| asked.method == "session/prompt");
+        if let Some(talk) = forgotten.and_then(|asked| self.sessions.get_mut(&asked.session)) {
+            // Nobody will know its response.
+            *talk = Talk::forgotten();
+        }
+    }
+
+    /// The session of this name, which may be spoken of from now on.
+    fn open(&mut self, session: &str) -> &mut Talk {
+        self.add(session, Talk::default())
+    }
+
+    fn add(&mut self, session: &str, new: Talk) -> &mut Talk {
+        session.clone_into(&mut self.last);
+        self.sessions.touch_or_insert(session, || new)
     }
 
     /// The session of this name. The first is what it is; another must have been opened.
     fn talk(&mut self, session: &str, out: &mut Findings<'_>) -> &mut Talk {
-        if self.sessions.len() >= REMEMBERED {
-            self.sessions.clear();
-        }
-        let is_first = self.sessions.is_empty();
-        let last = std::mem::replace(&mut self.last, session.to_owned());
-        self.sessions.entry(session.to_owned()).or_insert_with(|| {
-            let mut talk = Talk::default();
-            if !is_first {
-                // What it says is of the same mistake.
-                talk.load();
-                if !session.is_empty() {
-                    out.add(&SESSION, format!("the session `{session}` was not opened; `{last}` was"));
-                }
+        let mut new = Talk::default();
+        if self.sessions.is_full() {
+            new = Talk::forgotten();
+        } else if self.sessions.iter().next().is_some() && self.sessions.get(session).is_none() {
+            // What it says is of the same mistake.
+            new.load();
+            if !session.is_empty() {
+                out.add(&SESSION, format!("the session `{session}` was not opened; `{}` was", self.last));
             }
-            talk
-        })
+        }
+        self.add(session, new)
     }
 
     fn update(&mut self, session: &str, update: &Value, out: &mut Findings<'_>) {
@@ -221,46 +242,37 @@ impl Order {
         result: Result<&Value, ()>,
         out: &mut Findings<'_>,
     ) {
-        let Some(id) = id.map(Value::to_string) else { return };
+        let Some(id) = id.map(written) else { return };
         let is_of_client = result.is_ok_and(|result| result.get("outcome").or(result.get("action")).is_some());
-        let from = match side {
-            Some(Side::Agent) => [Side::Client; 2],
-            Some(Side::Client) => [Side::Agent; 2],
-            None if is_of_client => [Side::Agent, Side::Client],
-            None => [Side::Client, Side::Agent],
-        };
-        let waiting = from.into_iter().find_map(|from| Some((from, self.waiting.remove(&(from, id.clone()))?)));
-        let Some((from, waiting)) = waiting else {
+        let Some((from, asked)) = self.waiting.take(side, &id, is_of_client) else {
             return self.unasked(&id, result, out);
         };
         self.seen.client |= from == Side::Agent;
         if let Ok(result) = result {
-            let fields = shape::result(&waiting.method);
+            let fields = shape::result(&asked.method);
             if !fields.is_empty() {
                 out.shape(&SHAPE, result, fields);
             }
             let chosen = result["outcome"]["optionId"].as_str();
-            if let Some(chosen) = chosen.filter(|chosen| !waiting.options.iter().any(|option| option == chosen)) {
+            if let Some(chosen) = chosen.filter(|chosen| !asked.options.iter().any(|option| option == chosen)) {
                 out.add(&OPTION, format!("`{chosen}` was not offered"));
             }
         }
-        match waiting.method.as_str() {
+        match asked.method.as_str() {
             "session/new" => {
                 if let Some(session) = result.ok().and_then(|result| result["sessionId"].as_str()) {
-                    self.last = session.to_owned();
-                    self.sessions.entry(session.to_owned()).or_default();
+                    self.open(session);
                 }
             }
-            "session/load" => self.sessions.entry(waiting.session).or_default().loaded(),
-            "session/prompt" => self.end_turn(&waiting.session, out),
+            "session/load" => self.open(&asked.session).loaded(),
+            "session/prompt" => self.end_turn(&asked.session, out),
             _ => {}
         }
     }
 
     /// The response to a request that the stream does not show.
     fn unasked(&mut self, id: &str, result: Result<&Value, ()>, out: &mut Findings<'_>) {
-        if let Some(at) = self.withdrawn.iter().position(|withdrawn| withdrawn == id) {
-            self.withdrawn.remove(at);
+        if self.withdrawn.remove(id).is_some() {
             return;
         }
         let is_stop = result.is_ok_and(|result| result.get("stopReason").is_some());
@@ -269,12 +281,15 @@ impl Order {
             Some(Turn::Marked { id: own, .. }) => *id == *serde_json::to_string(own).unwrap_or_default(),
             _ => false,
         };
-        let named = self.sessions.iter().find(|(_, talk)| is_named(&talk.turn)).map(|(session, _)| session.clone());
+        let named = self.sessions.iter().find(|(_, talk)| is_named(&talk.turn)).map(|(session, _)| session.to_owned());
         if let Some(result) = result.ok().filter(|_| is_stop || named.is_some()) {
             out.shape(&SHAPE, result, shape::result("session/prompt"));
         }
         if let Some(session) = named {
             return self.end_turn(&session, out);
+        }
+        if self.waiting.is_full() || self.withdrawn.is_full() {
+            return;
         }
         if self.seen.client || self.seen.marks {
             out.add(&RESPONSE, format!("no request with the id {id} waits"));
@@ -293,32 +308,28 @@ impl Order {
         }
         // The answers of one who is not in the stream are not known.
         let is_known = self.seen.client || self.seen.marks;
-        let open = |(from, _): &(Side, String), ask: &Waiting| *from == Side::Agent && ask.session == session;
-        let open: Vec<_> =
-            self.waiting.iter().filter(|(key, ask)| open(key, ask)).map(|(key, _)| key.clone()).collect();
-        for key in open {
-            let ask = self.waiting.remove(&key);
+        let waiting = self.waiting.of(Side::Agent);
+        let open = waiting.iter().filter(|(_, asked)| asked.session == session);
+        let open: Vec<_> = open.map(|(id, _)| id.to_owned()).collect();
+        for id in open {
             let is_of_person =
-                |ask: &Waiting| matches!(&*ask.method, "session/request_permission" | "elicitation/create");
-            if is_known && ask.as_ref().is_some_and(is_of_person) {
-                out.add(&OPEN_ASK, format!("the request {} has no answer", key.1));
+                |asked: Asked| matches!(&*asked.method, "session/request_permission" | "elicitation/create");
+            if waiting.remove(&id).is_some_and(is_of_person) && is_known {
+                out.add(&OPEN_ASK, format!("the request {id} has no answer"));
             }
         }
     }
 
     fn withdraw(&mut self, from: Side, id: &Value, out: &mut Findings<'_>) {
-        let id = id.to_string();
+        let id = written(id);
         let is_known = [from, Side::Agent, Side::Client].into_iter().any(|from| match from {
-            Side::Agent => self.waiting.remove(&(from, id.clone())).is_some(),
+            Side::Agent => self.waiting.of(from).remove(&id).is_some(),
             // Its response is still to come.
-            Side::Client => self.waiting.contains_key(&(from, id.clone())),
+            Side::Client => self.waiting.of(from).get(&id).is_some(),
         });
         if is_known {
-            if self.withdrawn.len() >= WITHDRAWN {
-                self.withdrawn.pop_front();
-            }
-            self.withdrawn.push_back(id);
-        } else if self.seen.marks {
+            self.withdrawn.insert(&id, ());
+        } else if self.seen.marks && !self.waiting.is_full() {
             out.add(&RESPONSE, format!("no request with the id {id} waits"));
         }
     }

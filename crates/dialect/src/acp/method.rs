@@ -2,7 +2,7 @@
 
 /// Who says something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Side {
+pub enum Side {
     Client,
     Agent,
 }

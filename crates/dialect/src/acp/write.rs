@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use tolka_facts::event::{Command, Cost, OptionKind, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
+use tolka_facts::event::{Command, Cost, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
 use tolka_facts::{Blobs, Block, Body, Json, Location, ToolContent, ToolKind, ToolStatus};
 
 use super::mark::{Meta, TurnMark};
@@ -117,7 +117,7 @@ pub(super) enum Update<'a> {
         cost: Option<&'a Cost>,
     },
     Notice {
-        severity: &'static str,
+        severity: Severity,
         title: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<&'a str>,
@@ -361,23 +361,5 @@ pub(super) fn stop_reason(stop: Stop) -> Option<&'static str> {
         Stop::Refusal => Some("refusal"),
         Stop::Cancelled => Some("cancelled"),
         Stop::Failed | Stop::Interrupted => None,
-    }
-}
-
-pub(super) fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Info => "info",
-        Severity::Warning => "warning",
-        Severity::Error => "error",
-        Severity::Other => "other",
-    }
-}
-
-pub(super) fn option_kind(kind: OptionKind) -> &'static str {
-    match kind {
-        OptionKind::AllowOnce => "allow_once",
-        OptionKind::AllowAlways => "allow_always",
-        OptionKind::RejectOnce => "reject_once",
-        OptionKind::RejectAlways => "reject_always",
     }
 }

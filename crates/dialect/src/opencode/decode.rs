@@ -18,6 +18,7 @@ mod parts;
 mod server;
 mod session;
 mod tagged;
+mod time;
 mod turn;
 
 use std::collections::{HashMap, VecDeque};
@@ -106,7 +107,7 @@ impl Decoder {
         let Some(id) = event.session().map(str::to_owned) else {
             server::tell(event, kind.unwrap_or_default(), directory, raw, &mut drafts);
             keep_raw(&mut drafts, raw);
-            out.extend(Heard::all(drafts, Some(&SessionId::server()), None));
+            out.extend(Heard::all(drafts, Some(&SessionId::server()), time::read(raw)));
             return Ok(());
         };
         let is_deleted = matches!(event, WireEvent::SessionDeleted(_));
@@ -118,7 +119,7 @@ impl Decoder {
         if !repeats {
             keep_raw(&mut drafts[before..], raw);
         }
-        out.extend(Heard::all(drafts, Some(&session.session_id()), None));
+        out.extend(Heard::all(drafts, Some(&session.session_id()), time::read(raw)));
         if is_deleted {
             self.sessions.remove(&id);
         }

@@ -6,6 +6,7 @@ mod carriage;
 mod decode;
 mod encode;
 mod faults;
+mod many;
 mod properties;
 mod recordings;
 mod schema;

@@ -15,7 +15,7 @@ mod runs;
 mod support;
 
 use proptest::prelude::*;
-use tolka_dialect::{Dialect, Frames, Retelling};
+use tolka_dialect::{Dialect, Frames, Heard, Retelling};
 use tolka_facts::event::{FailureKind, Stop};
 use tolka_facts::{Draft, Event, Fact, Time, Tip};
 
@@ -83,6 +83,28 @@ fn run() -> impl Strategy<Value = Run> {
         }
         Run { facts, blobs: run.blobs }
     })
+}
+
+/// How often a stream tells that a session is there.
+fn openings(bytes: &[u8], session: &str) -> usize {
+    let (mut decoder, mut heard) = (Dialect::Tolka.decoder(), Vec::new());
+    decoder.feed(bytes, &mut heard).unwrap();
+    decoder.finish(&mut heard).unwrap();
+    let is_of = |heard: &&Heard| heard.session.as_ref().is_some_and(|id| id.as_str() == session);
+    heard.iter().filter(is_of).filter(|heard| matches!(heard.draft.event, Event::SessionCreated(_))).count()
+}
+
+#[test]
+fn of_many_sessions_the_one_that_was_silent_longest_is_forgotten() {
+    let say = |session: usize| {
+        let update = r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hi"}}"#;
+        let params = format!(r#"{{"sessionId":"ses_{session}","update":{update}}}"#);
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{params}}}\n")
+    };
+    let stream: String = (1..10_000).flat_map(|session| [say(0), say(session)]).chain([say(1)]).collect();
+    let told = converted(Dialect::Acp, Dialect::Tolka, stream.as_bytes());
+    let openings = ["ses_0", "ses_1", "ses_9999"].map(|session| openings(&told, session));
+    assert_eq!(openings, [1, 2, 1]);
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tolka_dialect::{Carriage, DecodeError, Dialect, Frames, Retelling};
-use tolka_facts::Time;
+use tolka_facts::{SessionId, Time};
 
 use super::dialects::names;
 use crate::print;
@@ -27,6 +27,9 @@ pub(crate) struct Convert {
     from: Option<Dialect>,
     #[arg(long, value_name = "NAME", help = "Dialect to tell it in: the same names")]
     to: Dialect,
+    /// Tell this session of a stream that is about several; without it, most dialects tell the first
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
     /// Do not say what the other dialect cannot tell
     #[arg(long)]
     quiet: bool,
@@ -51,6 +54,9 @@ impl Convert {
             }
         };
         let mut retelling = Retelling::new(from, self.to, Time::now());
+        if let Some(session) = &self.session {
+            retelling = retelling.of_session(SessionId::from(session.as_str()));
+        }
         let (mut unread, mut written) = (0_u64, 0);
         let mut told = |frames: &mut Frames, read: Result<(), DecodeError>| {
             if let Err(error) = read {
@@ -73,10 +79,16 @@ impl Convert {
         }
         let read = retelling.finish(&mut frames);
         told(&mut frames, read)?;
+        if retelling.understood() == 0 && retelling.left_out().is_empty() && !retelling.lost().is_empty() {
+            bail!("nothing in {} is of the dialect {from}; say with --from which one it is", self.file);
+        }
         if !self.quiet {
+            for (session, count) in retelling.left_out() {
+                eprintln!("left out: {count} facts of {session}, which is another session; choose one with --session");
+            }
             losses(self.to, &retelling).iter().for_each(|loss| eprintln!("{loss}"));
         }
-        if written == 0 && unread == 0 && retelling.lost().is_empty() {
+        if written == 0 && unread == 0 && retelling.lost().is_empty() && retelling.left_out().is_empty() {
             bail!("there is no event in {}", self.file);
         }
         if unread == 0 {

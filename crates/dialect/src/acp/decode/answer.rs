@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use tolka_facts::event::{PermissionAnswered, QuestionAnswered};
-use tolka_facts::{Cause, Draft, Json, RequestId};
+use tolka_facts::{Cause, Draft, Json, RequestId, SessionId};
 
 use super::super::ask;
 use super::super::mark::{self, AnswerMark, Outcome};
 use super::super::method::Side;
+use super::super::waiting::written;
 use super::super::wire::lenient;
 use super::request::Request;
 use super::{Decoder, Frame, Id, named};
@@ -35,7 +36,7 @@ impl Decoder {
     pub(super) fn responded(&mut self, by: Option<Side>, id: Option<&Id>, outcome: Answer, frame: &mut Frame<'_>) {
         let fields: Fields = outcome.as_ref().ok().and_then(Json::read).unwrap_or_default();
         let is_of_client = fields.outcome.is_some() || fields.action.is_some();
-        let asked = id.and_then(|id| self.requests.take(by, id, is_of_client));
+        let asked = id.and_then(|id| self.requests.take(by, &written(id), is_of_client));
         let Some((from, request)) = asked else {
             return self.unasked(id, fields.stop_reason.is_some(), outcome, frame);
         };
@@ -82,14 +83,16 @@ impl Decoder {
             Some(Id::Number(_)) | None => None,
         };
         let named_turn = turn.filter(|id| id.starts_with("trn_"));
-        let of_turn = self.sessions.iter().find(|(_, session)| session.is_in(turn)).map(|(id, _)| id.clone());
-        let session = of_turn.or_else(|| self.last.clone().filter(|_| has_stop || named_turn.is_some()));
+        let of_turn = self.sessions.iter().find(|(_, session)| session.is_in(turn)).map(|(id, _)| SessionId::from(id));
+        // A prompt that was forgotten may have been another session's than the last one's.
+        let is_of_last = named_turn.is_some() || (has_stop && !self.requests.of(Side::Client).is_full());
+        let session = of_turn.or_else(|| self.last.clone().filter(|_| is_of_last));
         if let Some(session) = session {
             let (now, named_turn, mut drafts) = (frame.now(), named_turn.map(Into::into), Vec::new());
             self.session(&session, frame).stopped(named_turn, outcome, now, &mut drafts);
             return self.tell(Some(&session), drafts, frame);
         }
-        let new = outcome.ok().as_ref().and_then(named).filter(|session| !self.sessions.contains_key(session));
+        let new = outcome.ok().as_ref().and_then(named).filter(|session| self.sessions.get(session.as_str()).is_none());
         if let Some(session) = new {
             let created = Decoder::created(String::new(), &frame.raw);
             return self.know(&session, Some(created), frame);
@@ -103,7 +106,7 @@ impl Decoder {
         let Some(Withdrawn { request_id }) = params.read() else { return false };
         let mark: Option<AnswerMark> = mark::read(params);
         let by = if from == Side::Agent { Some(Side::Client) } else { None };
-        let Some((_, request)) = self.requests.take(by, &request_id, true) else { return false };
+        let Some((_, request)) = self.requests.take(by, &written(&request_id), true) else { return false };
         let (session, draft) = match request {
             Request::Permission { session, request } => (session, permission(request, mark)),
             Request::Form { session, request, .. } => (session, form(request, mark)),

@@ -1,6 +1,4 @@
-//! Requests, and who waits for their responses. Each side counts its own: the same id may stand for two.
-
-use std::collections::HashMap;
+//! Requests, and what is to be known when their responses come.
 
 use tolka_facts::event::{PermissionAsked, QuestionAsked};
 use tolka_facts::{CallId, Cause, Draft, Json, RequestId, SessionId, TurnId};
@@ -8,11 +6,9 @@ use tolka_facts::{CallId, Cause, Draft, Json, RequestId, SessionId, TurnId};
 use super::super::ask;
 use super::super::mark::{self, PermissionMark};
 use super::super::method::Side;
+use super::super::waiting::written;
 use super::super::wire::{self, PermissionRequest};
 use super::{Decoder, Frame, Id, Named, named};
-
-/// Who asks and never gets an answer is forgotten after so many.
-const WAITING: usize = 4096;
 
 #[derive(Debug)]
 pub(super) enum Request {
@@ -24,33 +20,6 @@ pub(super) enum Request {
     Other { session: Option<SessionId>, method: String },
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    waiting: HashMap<(Side, Id), Request>,
-}
-
-impl Requests {
-    fn add(&mut self, from: Side, id: Id, request: Request) {
-        if self.waiting.len() >= WAITING {
-            self.waiting.clear();
-        }
-        self.waiting.insert((from, id), request);
-    }
-
-    /// The request of this id that waits, and who sent it. `by` says who responds, where that is known; else the
-    /// response's own shape must.
-    pub(super) fn take(&mut self, by: Option<Side>, id: &Id, is_of_client: bool) -> Option<(Side, Request)> {
-        let order = match by {
-            Some(Side::Agent) => [Some(Side::Client), None],
-            Some(Side::Client) => [Some(Side::Agent), None],
-            None if is_of_client => [Some(Side::Agent), Some(Side::Client)],
-            None => [Some(Side::Client), Some(Side::Agent)],
-        };
-        let mut from = order.into_iter().flatten();
-        from.find_map(|from| self.waiting.remove(&(from, id.clone())).map(|request| (from, request)))
-    }
-}
-
 impl Decoder {
     pub(super) fn client_asks(&mut self, id: Id, method: &str, params: &Json, frame: &mut Frame<'_>) {
         let Named { session_id, cwd } = params.read().unwrap_or_default();
@@ -60,12 +29,14 @@ impl Decoder {
                 let (now, raw, mut drafts) = (frame.now(), frame.raw.clone(), Vec::new());
                 let turn = self.session(session, frame).prompted(params, raw, now, &mut drafts);
                 self.tell(Some(session), drafts, frame);
-                self.requests.add(Side::Client, id, Request::Prompt { session: session.clone(), turn });
+                self.requests
+                    .of(Side::Client)
+                    .insert(&written(&id), Request::Prompt { session: session.clone(), turn });
                 return;
             }
             ("session/new", _) => Request::New { cwd: cwd.unwrap_or_default() },
             ("session/load", Some(session)) => {
-                let is_known = self.sessions.contains_key(session);
+                let is_known = self.sessions.get(session.as_str()).is_some();
                 let created = Decoder::created(cwd.unwrap_or_default(), &frame.raw);
                 self.know(session, Some(created), frame);
                 self.session(session, frame).load(is_known);
@@ -78,7 +49,7 @@ impl Decoder {
             }
             _ => Request::Other { session: session.clone(), method: method.to_owned() },
         };
-        self.requests.add(Side::Client, id, request);
+        self.requests.of(Side::Client).insert(&written(&id), request);
         let foreign = frame.foreign(method, Cause::Client);
         self.tell(session.as_ref(), vec![foreign], frame);
     }
@@ -95,7 +66,7 @@ impl Decoder {
             drafts.push(frame.foreign(method, Cause::Agent));
             Request::Other { session: session.clone(), method: method.to_owned() }
         });
-        self.requests.add(Side::Agent, id, request);
+        self.requests.of(Side::Agent).insert(&written(&id), request);
         self.tell(session.as_ref(), drafts, frame);
     }
 

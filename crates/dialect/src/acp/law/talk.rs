@@ -1,19 +1,28 @@
 //! One session as the law sees it: its open turn, its calls, and what waits for a person.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use super::rule::{DOUBLE_CALL, DOUBLE_TURN, ENDED_CALL, NO_CALL, OUTSIDE};
 use crate::check::Findings;
+use crate::recent::Recent;
 
-#[derive(Debug, Default)]
+const REMEMBERED_CALLS: usize = 1024;
+
+#[derive(Debug)]
 pub(super) struct Talk {
     pub(super) turn: Option<Turn>,
     /// Calls of the turn: whether each has ended, and whether it was said that more came.
-    calls: BTreeMap<String, Call>,
+    calls: Recent<Call>,
     /// What is told is history: a load repeats it, or whoever writes the stream passes it on.
     is_history: bool,
+    /// Calls may be spoken of that are not among ours: those of a turn that is over or was forgotten.
+    has_lost_calls: bool,
+}
+
+impl Default for Talk {
+    fn default() -> Self {
+        Talk { turn: None, calls: Recent::of(REMEMBERED_CALLS), is_history: false, has_lost_calls: false }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -45,6 +54,11 @@ pub(super) struct Seen {
 }
 
 impl Talk {
+    /// A session that was known once. Nothing is held against it until its next turn begins.
+    pub(super) fn forgotten() -> Self {
+        Talk { is_history: true, has_lost_calls: true, ..Talk::default() }
+    }
+
     pub(super) fn prompted(&mut self) {
         self.turn = match self.turn.take() {
             Some(Turn::Prompted(open)) => Some(Turn::Prompted(open + 1)),
@@ -56,12 +70,11 @@ impl Talk {
     }
 
     fn begin(&mut self) {
-        self.calls.clear();
-        self.is_history = false;
+        *self = Talk { turn: self.turn.take(), ..Talk::default() };
     }
 
     pub(super) fn load(&mut self) {
-        self.calls.clear();
+        self.begin();
         self.is_history = true;
     }
 
@@ -77,7 +90,7 @@ impl Talk {
                 false
             }
             _ => {
-                self.turn = None;
+                *self = Talk { is_history: self.is_history, has_lost_calls: true, ..Talk::default() };
                 true
             }
         }
@@ -143,14 +156,15 @@ impl Talk {
 
     fn call(&mut self, kind: &str, update: &Value, out: &mut Findings<'_>) {
         let Some(id) = update["toolCallId"].as_str() else { return };
-        let is_known = self.calls.contains_key(id);
-        let call = self.calls.entry(id.to_owned()).or_default();
+        let is_known = self.calls.get(id).is_some();
+        let may_be_lost = self.has_lost_calls || self.calls.is_full();
+        let call = self.calls.touch_or_insert(id, Call::default);
         let has_ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
         if call.has_ended && !std::mem::replace(&mut call.is_told, true) {
             out.add(&ENDED_CALL, format!("more of the call `{id}`, which has ended"));
         } else if kind == "tool_call" && is_known && !call.is_told && !call.is_asked {
             out.add(&DOUBLE_CALL, format!("the call `{id}` is created again"));
-        } else if kind == "tool_call_update" && !is_known {
+        } else if kind == "tool_call_update" && !is_known && !may_be_lost {
             out.add(&NO_CALL, format!("an update of the call `{id}`, which was not created"));
         }
         call.has_ended |= has_ended;
