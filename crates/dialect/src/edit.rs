@@ -7,8 +7,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tolka_facts::event::{FileChanged, FileOperation};
 use tolka_facts::{BlobRef, Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
+
+use crate::tool::{self, Field, KnownTool};
 
 /// A file that was changed.
 #[derive(Debug, PartialEq)]
@@ -89,7 +92,7 @@ fn shown<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
     });
     let diffs: Vec<_> = diffs.collect();
     match diffs.is_empty() {
-        true => written(tool, blobs).or_else(|| named(tool, blobs)).into_iter().collect(),
+        true => written(tool, blobs).map(Edit::from).or_else(|| named(tool, blobs)).into_iter().collect(),
         false => diffs,
     }
 }
@@ -127,18 +130,14 @@ fn patched<'a>(tool: &Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
 }
 
 /// The file that a call is there to change.
-fn named<'a>(tool: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
-    #[derive(Deserialize)]
-    struct Input {
-        #[serde(alias = "filePath", alias = "file_path")]
-        path: String,
-    }
-    let operation = match crate::opencode::tool_name(tool).to_ascii_lowercase().as_str() {
-        "write" | "edit" => FileOperation::Update,
-        "delete" => FileOperation::Delete,
+fn named<'a>(call: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
+    let operation = match KnownTool::of(call)? {
+        KnownTool::Write | KnownTool::Edit => FileOperation::Update,
+        KnownTool::Delete => FileOperation::Delete,
         _ => return None,
     };
-    let Input { path } = tool.input.as_ref()?.whole(blobs).read()?;
+    let input: Map<String, Value> = call.input.as_ref()?.whole(blobs).read()?;
+    let path = tool::text(&input, Field::File)?.to_owned();
     Some(Edit { path: path.into(), operation, size: None, change: Change::Unknown })
 }
 
@@ -154,14 +153,16 @@ fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body, blobs: &dyn B
     }
 }
 
+/// A file that a call wrote whole.
+pub(crate) struct Written {
+    pub(crate) path: String,
+    pub(crate) content: String,
+    /// The agent said that there was none before.
+    pub(crate) is_new: bool,
+}
+
 /// Some agents show nothing of a file that they write; what they wrote is in the input.
-pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
-    #[derive(Deserialize)]
-    struct Input {
-        #[serde(alias = "filePath", alias = "file_path")]
-        path: String,
-        content: String,
-    }
+pub(crate) fn written(call: &Tool, blobs: &dyn Blobs) -> Option<Written> {
     #[derive(Deserialize)]
     struct Output {
         metadata: Metadata,
@@ -170,16 +171,52 @@ pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>>
     struct Metadata {
         exists: bool,
     }
-    let is_write =
-        tool.status == ToolStatus::Completed && crate::opencode::tool_name(tool).eq_ignore_ascii_case("write");
-    let Input { path, content } = tool.input.as_ref().filter(|_| is_write)?.whole(blobs).read()?;
-    let existed = tool.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
-    let is_new = existed.is_some_and(|output| !output.metadata.exists);
-    let size = Some(content.len() as u64);
-    let change = match is_new {
-        true => Change::Texts { before: Cow::Borrowed(""), after: Cow::Owned(content) },
-        false => Change::Unknown,
-    };
-    let operation = if is_new { FileOperation::Create } else { FileOperation::Update };
-    Some(Edit { path: Cow::Owned(path), operation, size, change })
+    let is_written = call.status == ToolStatus::Completed && KnownTool::of(call) == Some(KnownTool::Write);
+    let input: Map<String, Value> = call.input.as_ref().filter(|_| is_written)?.whole(blobs).read()?;
+    let output = call.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
+    Some(Written {
+        path: tool::text(&input, Field::File)?.to_owned(),
+        content: tool::text(&input, Field::Content)?.to_owned(),
+        is_new: output.is_some_and(|output| !output.metadata.exists),
+    })
+}
+
+impl From<Written> for Edit<'_> {
+    fn from(Written { path, content, is_new }: Written) -> Self {
+        let size = Some(content.len() as u64);
+        let (operation, change) = match is_new {
+            true => (FileOperation::Create, Change::Texts { before: "".into(), after: content.into() }),
+            false => (FileOperation::Update, Change::Unknown),
+        };
+        Edit { path: path.into(), operation, size, change }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tolka_facts::{NoBlobs, ToolKind};
+
+    use super::*;
+
+    fn call(name: Option<&str>, kind: ToolKind, input: &Value) -> Tool {
+        let (name, input) = (name.map(str::to_owned), Some(Json::from_value(input)));
+        Tool { name, kind, status: ToolStatus::Completed, input, ..Tool::default() }
+    }
+
+    #[test]
+    fn a_file_is_found_in_every_spelling() {
+        for input in [json!({"absolute_path": "/a", "contents": "xy"}), json!({"filePath": "/a", "content": "xy"})] {
+            let call = call(Some("Write"), ToolKind::Other, &input);
+            let (operation, change) = (FileOperation::Update, Change::Unknown);
+            assert_eq!(shown(&call, &NoBlobs), [Edit { path: "/a".into(), operation, size: Some(2), change }]);
+        }
+    }
+
+    #[test]
+    fn a_call_that_removes_a_file_needs_no_name() {
+        let call = call(None, ToolKind::Delete, &json!({"path": "/a"}));
+        let (operation, change) = (FileOperation::Delete, Change::Unknown);
+        assert_eq!(shown(&call, &NoBlobs), [Edit { path: "/a".into(), operation, size: None, change }]);
+    }
 }
