@@ -1,7 +1,10 @@
 //! Which files an agent changed, for wires that tell of files and not of tools.
 //!
 //! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others show diffs in a call or in
-//! its output, or show nothing of a file that they write; then the end of the call tells.
+//! its output, or show nothing of a file that they write; then the end of the call tells. Texts stay where they are
+//! until somebody needs more of them than their size.
+
+mod text;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,9 +12,10 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tolka_facts::event::{FileChanged, FileOperation};
-use tolka_facts::{BlobRef, Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
+use tolka_facts::{Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
 
 use crate::tool::{self, Field, KnownTool};
+pub(crate) use text::Text;
 
 /// A file that was changed.
 #[derive(Debug, PartialEq)]
@@ -27,11 +31,11 @@ pub(crate) struct Edit<'a> {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change<'a> {
     /// A unified diff, as it was told.
-    Diff(Cow<'a, str>),
+    Diff(Text<'a>),
     /// What stood there and what stands there now. An agent may show a piece of the file only.
     Texts {
-        before: Cow<'a, str>,
-        after: Cow<'a, str>,
+        before: Text<'a>,
+        after: Text<'a>,
     },
     Unknown,
 }
@@ -49,7 +53,7 @@ impl Edits {
         match &fact.event {
             Event::FileChanged(e) => {
                 self.told.extend(e.call.clone().filter(|call| tip.tool(call).is_some_and(Tool::is_open)));
-                vec![changed(e, blobs)]
+                vec![changed(e)]
             }
             Event::ToolChanged(e) => {
                 let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { return Vec::new() };
@@ -63,19 +67,12 @@ impl Edits {
     }
 }
 
-fn changed<'a>(e: &'a FileChanged, blobs: &dyn Blobs) -> Edit<'a> {
-    let text = |side: &Option<BlobRef>| match side {
-        None => Some(String::new()),
-        Some(blob) => blobs.blob(&blob.hash).and_then(|bytes| String::from_utf8(bytes).ok()),
-    };
-    // Neither side: whoever told it knew no more than that the file changed.
-    let has_sides = e.before.is_some() || e.after.is_some();
-    let change = match &e.diff {
-        Some(diff) => Change::Diff(diff.text(blobs)),
-        None => match (has_sides.then(|| text(&e.before)).flatten(), text(&e.after)) {
-            (Some(before), Some(after)) => Change::Texts { before: before.into(), after: after.into() },
-            _ => Change::Unknown,
-        },
+fn changed(e: &FileChanged) -> Edit<'_> {
+    let change = match (&e.diff, &e.before, &e.after) {
+        (Some(diff), ..) => Change::Diff(Text::Body(diff)),
+        // Whoever told it knew no more than that the file changed.
+        (None, None, None) => Change::Unknown,
+        (None, before, after) => Change::Texts { before: Text::from(before), after: Text::from(after) },
     };
     Edit { path: Cow::Borrowed(&e.path), operation: e.operation, size: e.after.as_ref().map(|blob| blob.size), change }
 }
@@ -87,7 +84,7 @@ fn shown<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
         return patched;
     }
     let diffs = tool.content.iter().flatten().filter_map(|content| match content {
-        ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new, blobs)),
+        ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new)),
         ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
     });
     let diffs: Vec<_> = diffs.collect();
@@ -123,7 +120,7 @@ fn patched<'a>(tool: &Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
             _ => FileOperation::Update,
         };
         let size = (operation != FileOperation::Delete).then_some(file.after.len() as u64);
-        let change = Change::Texts { before: file.before.into(), after: file.after.into() };
+        let change = Change::Texts { before: Text::Read(file.before), after: Text::Read(file.after) };
         Edit { path: file.path.into(), operation, size, change }
     };
     output.into_iter().flat_map(|output| output.metadata.files).map(edit).collect()
@@ -141,15 +138,14 @@ fn named<'a>(call: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
     Some(Edit { path: path.into(), operation, size: None, change: Change::Unknown })
 }
 
-fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body, blobs: &dyn Blobs) -> Edit<'a> {
+fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body) -> Edit<'a> {
     let is_new = old.is_none_or(Body::is_empty);
-    let before = old.map(|old| old.text(blobs)).unwrap_or_default();
     Edit {
         path: Cow::Borrowed(path),
         operation: if is_new { FileOperation::Create } else { FileOperation::Update },
         // A diff may show a piece of the file; a new file it shows whole.
         size: is_new.then(|| new.len()),
-        change: Change::Texts { before, after: new.text(blobs) },
+        change: Change::Texts { before: old.map_or_else(Text::default, Text::Body), after: Text::Body(new) },
     }
 }
 
@@ -185,7 +181,7 @@ impl From<Written> for Edit<'_> {
     fn from(Written { path, content, is_new }: Written) -> Self {
         let size = Some(content.len() as u64);
         let (operation, change) = match is_new {
-            true => (FileOperation::Create, Change::Texts { before: "".into(), after: content.into() }),
+            true => (FileOperation::Create, Change::Texts { before: Text::default(), after: Text::Read(content) }),
             false => (FileOperation::Update, Change::Unknown),
         };
         Edit { path: path.into(), operation, size, change }
