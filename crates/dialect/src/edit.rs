@@ -1,14 +1,21 @@
 //! Which files an agent changed, for wires that tell of files and not of tools.
 //!
 //! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others show diffs in a call or in
-//! its output, or show nothing of a file that they write; then the end of the call tells.
+//! its output, or show nothing of a file that they write; then the end of the call tells. Texts stay where they are
+//! until somebody needs more of them than their size.
+
+mod text;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use tolka_facts::event::{FileChanged, FileOperation};
-use tolka_facts::{BlobRef, Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
+use tolka_facts::{Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
+
+use crate::tool::{self, Field, KnownTool};
+pub(crate) use text::Text;
 
 /// A file that was changed.
 #[derive(Debug, PartialEq)]
@@ -24,11 +31,11 @@ pub(crate) struct Edit<'a> {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Change<'a> {
     /// A unified diff, as it was told.
-    Diff(Cow<'a, str>),
+    Diff(Text<'a>),
     /// What stood there and what stands there now. An agent may show a piece of the file only.
     Texts {
-        before: Cow<'a, str>,
-        after: Cow<'a, str>,
+        before: Text<'a>,
+        after: Text<'a>,
     },
     Unknown,
 }
@@ -46,7 +53,7 @@ impl Edits {
         match &fact.event {
             Event::FileChanged(e) => {
                 self.told.extend(e.call.clone().filter(|call| tip.tool(call).is_some_and(Tool::is_open)));
-                vec![changed(e, blobs)]
+                vec![changed(e)]
             }
             Event::ToolChanged(e) => {
                 let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { return Vec::new() };
@@ -60,19 +67,12 @@ impl Edits {
     }
 }
 
-fn changed<'a>(e: &'a FileChanged, blobs: &dyn Blobs) -> Edit<'a> {
-    let text = |side: &Option<BlobRef>| match side {
-        None => Some(String::new()),
-        Some(blob) => blobs.blob(&blob.hash).and_then(|bytes| String::from_utf8(bytes).ok()),
-    };
-    // Neither side: whoever told it knew no more than that the file changed.
-    let has_sides = e.before.is_some() || e.after.is_some();
-    let change = match &e.diff {
-        Some(diff) => Change::Diff(diff.text(blobs)),
-        None => match (has_sides.then(|| text(&e.before)).flatten(), text(&e.after)) {
-            (Some(before), Some(after)) => Change::Texts { before: before.into(), after: after.into() },
-            _ => Change::Unknown,
-        },
+fn changed(e: &FileChanged) -> Edit<'_> {
+    let change = match (&e.diff, &e.before, &e.after) {
+        (Some(diff), ..) => Change::Diff(Text::Body(diff)),
+        // Whoever told it knew no more than that the file changed.
+        (None, None, None) => Change::Unknown,
+        (None, before, after) => Change::Texts { before: Text::from(before), after: Text::from(after) },
     };
     Edit { path: Cow::Borrowed(&e.path), operation: e.operation, size: e.after.as_ref().map(|blob| blob.size), change }
 }
@@ -84,12 +84,12 @@ fn shown<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
         return patched;
     }
     let diffs = tool.content.iter().flatten().filter_map(|content| match content {
-        ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new, blobs)),
+        ToolContent::Diff { path, old, new } => Some(diffed(path, old.as_ref(), new)),
         ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
     });
     let diffs: Vec<_> = diffs.collect();
     match diffs.is_empty() {
-        true => written(tool, blobs).or_else(|| named(tool, blobs)).into_iter().collect(),
+        true => written(tool, blobs).map(Edit::from).or_else(|| named(tool, blobs)).into_iter().collect(),
         false => diffs,
     }
 }
@@ -120,48 +120,45 @@ fn patched<'a>(tool: &Tool, blobs: &dyn Blobs) -> Vec<Edit<'a>> {
             _ => FileOperation::Update,
         };
         let size = (operation != FileOperation::Delete).then_some(file.after.len() as u64);
-        let change = Change::Texts { before: file.before.into(), after: file.after.into() };
+        let change = Change::Texts { before: Text::Read(file.before), after: Text::Read(file.after) };
         Edit { path: file.path.into(), operation, size, change }
     };
     output.into_iter().flat_map(|output| output.metadata.files).map(edit).collect()
 }
 
 /// The file that a call is there to change.
-fn named<'a>(tool: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
-    #[derive(Deserialize)]
-    struct Input {
-        #[serde(alias = "filePath", alias = "file_path")]
-        path: String,
-    }
-    let operation = match crate::opencode::tool_name(tool).to_ascii_lowercase().as_str() {
-        "write" | "edit" => FileOperation::Update,
-        "delete" => FileOperation::Delete,
+fn named<'a>(call: &Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
+    let operation = match KnownTool::of(call)? {
+        KnownTool::Write | KnownTool::Edit => FileOperation::Update,
+        KnownTool::Delete => FileOperation::Delete,
         _ => return None,
     };
-    let Input { path } = tool.input.as_ref()?.whole(blobs).read()?;
+    let input: Map<String, Value> = call.input.as_ref()?.whole(blobs).read()?;
+    let path = tool::text(&input, Field::File)?.to_owned();
     Some(Edit { path: path.into(), operation, size: None, change: Change::Unknown })
 }
 
-fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body, blobs: &dyn Blobs) -> Edit<'a> {
+fn diffed<'a>(path: &'a str, old: Option<&'a Body>, new: &'a Body) -> Edit<'a> {
     let is_new = old.is_none_or(Body::is_empty);
-    let before = old.map(|old| old.text(blobs)).unwrap_or_default();
     Edit {
         path: Cow::Borrowed(path),
         operation: if is_new { FileOperation::Create } else { FileOperation::Update },
         // A diff may show a piece of the file; a new file it shows whole.
         size: is_new.then(|| new.len()),
-        change: Change::Texts { before, after: new.text(blobs) },
+        change: Change::Texts { before: old.map_or_else(Text::default, Text::Body), after: Text::Body(new) },
     }
 }
 
+/// A file that a call wrote whole.
+pub(crate) struct Written {
+    pub(crate) path: String,
+    pub(crate) content: String,
+    /// The agent said that there was none before.
+    pub(crate) is_new: bool,
+}
+
 /// Some agents show nothing of a file that they write; what they wrote is in the input.
-pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>> {
-    #[derive(Deserialize)]
-    struct Input {
-        #[serde(alias = "filePath", alias = "file_path")]
-        path: String,
-        content: String,
-    }
+pub(crate) fn written(call: &Tool, blobs: &dyn Blobs) -> Option<Written> {
     #[derive(Deserialize)]
     struct Output {
         metadata: Metadata,
@@ -170,16 +167,52 @@ pub(crate) fn written<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Edit<'a>>
     struct Metadata {
         exists: bool,
     }
-    let is_write =
-        tool.status == ToolStatus::Completed && crate::opencode::tool_name(tool).eq_ignore_ascii_case("write");
-    let Input { path, content } = tool.input.as_ref().filter(|_| is_write)?.whole(blobs).read()?;
-    let existed = tool.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
-    let is_new = existed.is_some_and(|output| !output.metadata.exists);
-    let size = Some(content.len() as u64);
-    let change = match is_new {
-        true => Change::Texts { before: Cow::Borrowed(""), after: Cow::Owned(content) },
-        false => Change::Unknown,
-    };
-    let operation = if is_new { FileOperation::Create } else { FileOperation::Update };
-    Some(Edit { path: Cow::Owned(path), operation, size, change })
+    let is_written = call.status == ToolStatus::Completed && KnownTool::of(call) == Some(KnownTool::Write);
+    let input: Map<String, Value> = call.input.as_ref().filter(|_| is_written)?.whole(blobs).read()?;
+    let output = call.output.as_ref().and_then(|output| Json::read::<Output>(&output.whole(blobs)));
+    Some(Written {
+        path: tool::text(&input, Field::File)?.to_owned(),
+        content: tool::text(&input, Field::Content)?.to_owned(),
+        is_new: output.is_some_and(|output| !output.metadata.exists),
+    })
+}
+
+impl From<Written> for Edit<'_> {
+    fn from(Written { path, content, is_new }: Written) -> Self {
+        let size = Some(content.len() as u64);
+        let (operation, change) = match is_new {
+            true => (FileOperation::Create, Change::Texts { before: Text::default(), after: Text::Read(content) }),
+            false => (FileOperation::Update, Change::Unknown),
+        };
+        Edit { path: path.into(), operation, size, change }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use tolka_facts::{NoBlobs, ToolKind};
+
+    use super::*;
+
+    fn call(name: Option<&str>, kind: ToolKind, input: &Value) -> Tool {
+        let (name, input) = (name.map(str::to_owned), Some(Json::from_value(input)));
+        Tool { name, kind, status: ToolStatus::Completed, input, ..Tool::default() }
+    }
+
+    #[test]
+    fn a_file_is_found_in_every_spelling() {
+        for input in [json!({"absolute_path": "/a", "contents": "xy"}), json!({"filePath": "/a", "content": "xy"})] {
+            let call = call(Some("Write"), ToolKind::Other, &input);
+            let (operation, change) = (FileOperation::Update, Change::Unknown);
+            assert_eq!(shown(&call, &NoBlobs), [Edit { path: "/a".into(), operation, size: Some(2), change }]);
+        }
+    }
+
+    #[test]
+    fn a_call_that_removes_a_file_needs_no_name() {
+        let call = call(None, ToolKind::Delete, &json!({"path": "/a"}));
+        let (operation, change) = (FileOperation::Delete, Change::Unknown);
+        assert_eq!(shown(&call, &NoBlobs), [Edit { path: "/a".into(), operation, size: None, change }]);
+    }
 }

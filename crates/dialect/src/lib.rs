@@ -23,6 +23,7 @@ mod recent;
 mod retelling;
 mod sse;
 pub mod tolka;
+mod tool;
 mod uri;
 
 use std::fmt;

@@ -23,7 +23,6 @@ pub use error::error_json;
 pub use history::History;
 pub use input::{InputError, blocks_from_parts};
 pub(crate) use law::law;
-pub(crate) use tools::{RENAMED, error_text, output_text, tool_name};
 pub use wire::{SPOKEN_VERSION, ask_json, project_id, session_info};
 
 /// Document 004 and today's server disagree on how text streams; a request chooses.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 /// Both texts together. What is longer nobody reads as a diff.
-const TEXT_LIMIT: usize = 1024 * 1024;
+const TEXT_LIMIT: u64 = 1024 * 1024;
 /// Lines of one side times lines of the other that are compared, at most; beyond that the lines between the first and
 /// the last difference are told as replaced, which is true as well. Texts that are all different never come here: a
 /// line that only one side has is not compared.
@@ -25,9 +25,14 @@ pub(super) enum Fate {
     Deleted,
 }
 
+/// Whether texts of these sizes are worth reading for a diff.
+pub(super) fn fits(before: u64, after: u64) -> bool {
+    before.saturating_add(after) <= TEXT_LIMIT
+}
+
 /// `None` if nothing changed, or if the texts are too long or no texts.
 pub(super) fn unified(path: &str, fate: Fate, before: &str, after: &str) -> Option<String> {
-    if before.len() + after.len() > TEXT_LIMIT || before.contains('\0') || after.contains('\0') {
+    if !fits(before.len() as u64, after.len() as u64) || before.contains('\0') || after.contains('\0') {
         return None;
     }
     let (old, new): (Vec<&str>, Vec<&str>) =

@@ -98,7 +98,7 @@ impl Encoder {
                     self.invoked(tool, blobs, out);
                 }
                 for edit in self.state.edits.of(fact, tip, blobs) {
-                    self.edited(&FileEdit::new(&edit, &tip.head.workspace), out);
+                    self.edited(&FileEdit::new(&edit, &tip.head.workspace, blobs), out);
                 }
             }
             Event::PermissionAsked(e) => {
@@ -195,7 +195,7 @@ impl Encoder {
             self.invoked(tool, blobs, out);
         }
         for edit in piece::whole(tool, self.state.edits.of(fact, tip, blobs), blobs) {
-            self.edited(&FileEdit::new(&edit, &tip.head.workspace), out);
+            self.edited(&FileEdit::new(&edit, &tip.head.workspace, blobs), out);
         }
         if !tool.is_open() {
             self.state.calls.remove(&tool.call);

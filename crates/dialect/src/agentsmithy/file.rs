@@ -1,5 +1,6 @@
 //! A file that changed, as this wire tells it: by its absolute path, with a diff by its path in the workspace.
 
+use tolka_facts::Blobs;
 use tolka_facts::event::FileOperation;
 
 use super::diff::{self, Fate};
@@ -13,19 +14,21 @@ pub(super) struct FileEdit {
 }
 
 impl FileEdit {
-    pub(super) fn new(edit: &Edit<'_>, workspace: &str) -> Self {
+    pub(super) fn new(edit: &Edit<'_>, workspace: &str, blobs: &dyn Blobs) -> Self {
         let mut told = FileEdit::unknown(&edit.path, workspace);
+        let path = in_workspace(&told.file, workspace);
         told.diff = match &edit.change {
-            Change::Diff(diff) => passed_on(diff, edit.operation, &in_workspace(&told.file, workspace)),
-            Change::Texts { before, after } => {
+            Change::Diff(diff) => diff.load(blobs).and_then(|diff| passed_on(&diff, edit.operation, &path)),
+            Change::Texts { before, after } if diff::fits(before.len(), after.len()) => {
                 let fate = match edit.operation {
                     FileOperation::Create if before.is_empty() => Fate::Created,
                     FileOperation::Delete if after.is_empty() => Fate::Deleted,
                     FileOperation::Create | FileOperation::Update | FileOperation::Delete => Fate::Updated,
                 };
-                diff::unified(&in_workspace(&told.file, workspace), fate, before, after)
+                let texts = before.load(blobs).zip(after.load(blobs));
+                texts.and_then(|(before, after)| diff::unified(&path, fate, &before, &after))
             }
-            Change::Unknown => None,
+            Change::Texts { .. } | Change::Unknown => None,
         };
         told
     }
@@ -88,7 +91,10 @@ fn passed_on(told: &str, operation: FileOperation, path: &str) -> Option<String>
 
 #[cfg(test)]
 mod tests {
+    use tolka_facts::{BlobRef, Hash};
+
     use super::*;
+    use crate::edit::Text;
 
     #[test]
     fn a_file_is_told_by_its_absolute_path_and_diffed_by_its_own() {
@@ -114,5 +120,28 @@ mod tests {
         let headed = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n";
         assert_eq!(passed_on(bare, FileOperation::Update, "x").unwrap(), headed);
         assert_eq!(passed_on(headed, FileOperation::Update, "other").unwrap(), headed);
+    }
+
+    /// Counts what is read, and keeps nothing.
+    #[derive(Default)]
+    struct Reads(std::cell::Cell<u32>);
+
+    impl Blobs for Reads {
+        fn blob(&self, _: &Hash) -> Option<Vec<u8>> {
+            self.0.set(self.0.get() + 1);
+            None
+        }
+    }
+
+    #[test]
+    fn a_text_is_read_only_if_it_can_become_a_diff() {
+        let reads = Reads::default();
+        for (size, expected) in [(1024 * 1024 + 1, 0), (1024, 1)] {
+            let blob = BlobRef { hash: Hash::of(b""), size };
+            let change = Change::Texts { before: Text::Blob(&blob), after: Text::default() };
+            let edit = Edit { path: "a".into(), operation: FileOperation::Delete, size: None, change };
+            assert_eq!(FileEdit::new(&edit, "/w", &reads), FileEdit { file: "/w/a".to_owned(), diff: None });
+            assert_eq!(reads.0.get(), expected, "{size}");
+        }
     }
 }

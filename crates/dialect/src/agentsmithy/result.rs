@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use tolka_facts::{Blobs, Tool, ToolStatus};
 
 use super::file::absolute;
-use super::tools::Call;
-use crate::opencode::{error_text, output_text};
+use super::tools::{Call, TheirTool};
+use crate::tool::{self, error_text, output_text};
 use output::Output;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -165,13 +165,10 @@ pub fn result(tool: &Tool, workspace: &str, blobs: &dyn Blobs) -> Option<ToolRes
     }
     let call = Call::of(tool, blobs);
     let output = Output::of(tool, blobs);
-    if call.name == "run_command" {
-        return Some(ran(tool, &call, &output, workspace, blobs));
-    }
     Some(match tool.status {
         ToolStatus::Completed => went_well(tool, call, &output, workspace, blobs),
         ToolStatus::Pending | ToolStatus::Running | ToolStatus::Failed | ToolStatus::Cancelled => {
-            went_wrong(&call.name, problem(tool, &call, blobs))
+            went_wrong(tool, &call, &output, workspace, blobs)
         }
     })
 }
@@ -179,20 +176,23 @@ pub fn result(tool: &Tool, workspace: &str, blobs: &dyn Blobs) -> Option<ToolRes
 fn went_well(tool: &Tool, call: Call, output: &Output, workspace: &str, blobs: &dyn Blobs) -> ToolResult {
     let text = output_text(tool, blobs);
     let path = || absolute(&call.text("path").unwrap_or_default(), workspace);
-    match call.name.as_str() {
-        "read_file" => ToolResult::ReadFileResult { path: path(), content: text },
-        "write_to_file" => ToolResult::WriteFileResult { path: path() },
-        "replace_in_file" => {
+    match call.tool() {
+        Some(TheirTool::RunCommand) => ran(tool, &call, output, workspace, blobs),
+        Some(TheirTool::ReadFile) => ToolResult::ReadFileResult { path: path(), content: text },
+        Some(TheirTool::WriteToFile) => ToolResult::WriteFileResult { path: path() },
+        Some(TheirTool::ReplaceInFile) => {
             ToolResult::ReplaceFileResult { path: path(), diff: call.text("diff").unwrap_or_default() }
         }
-        "delete_file" => ToolResult::DeleteFileResult { path: path() },
-        "search_files" => {
+        Some(TheirTool::DeleteFile) => ToolResult::DeleteFileResult { path: path() },
+        Some(TheirTool::SearchFiles) => {
             let results = output::hits(&text, workspace);
             let output = Some(text).filter(|text| results.is_empty() && !text.is_empty());
             ToolResult::SearchFilesResult { results, output }
         }
-        "list_files" => ToolResult::ListFilesResult { path: path(), items: output::items(&text, &path()) },
-        "web_fetch" => {
+        Some(TheirTool::ListFiles) => {
+            ToolResult::ListFilesResult { path: path(), items: output::items(&text, &path()) }
+        }
+        Some(TheirTool::WebFetch) => {
             let url = call.text("url").unwrap_or_default();
             ToolResult::WebBrowseResult(Web {
                 mode: "http".to_owned(),
@@ -204,28 +204,31 @@ fn went_well(tool: &Tool, call: Call, output: &Output, workspace: &str, blobs: &
                 text,
             })
         }
-        "web_search" => {
+        Some(TheirTool::WebSearch) => {
             let results = output.web_hits();
             let output = Some(text).filter(|text| results.is_empty() && !text.is_empty());
             let query = call.text("query").unwrap_or_default();
             ToolResult::WebSearchResult { query, count: results.len(), results, output }
         }
-        _ => {
-            let told = tool.output.as_ref().map(|output| output.whole(blobs).value()).filter(|told| !told.is_null());
+        None => {
+            let told = tool::output(tool, blobs).filter(|told| !told.is_null());
             ToolResult::ToolResult { name: call.name, output: told.unwrap_or_else(|| Value::from(text)) }
         }
     }
 }
 
-fn went_wrong(name: &str, problem: Problem) -> ToolResult {
-    match name {
-        "read_file" => ToolResult::ReadFileError(problem),
-        "search_files" => ToolResult::SearchFilesError(problem),
-        "list_files" => ToolResult::ListFilesError(problem),
-        "run_command" => ToolResult::RunCommandError(problem),
-        "web_fetch" => ToolResult::WebBrowseError(problem),
-        "web_search" => ToolResult::WebSearchError(problem),
-        _ => ToolResult::ToolError(problem),
+fn went_wrong(tool: &Tool, call: &Call, output: &Output, workspace: &str, blobs: &dyn Blobs) -> ToolResult {
+    let problem = || problem(tool, call, blobs);
+    match call.tool() {
+        Some(TheirTool::RunCommand) => ran(tool, call, output, workspace, blobs),
+        Some(TheirTool::ReadFile) => ToolResult::ReadFileError(problem()),
+        Some(TheirTool::SearchFiles) => ToolResult::SearchFilesError(problem()),
+        Some(TheirTool::ListFiles) => ToolResult::ListFilesError(problem()),
+        Some(TheirTool::WebFetch) => ToolResult::WebBrowseError(problem()),
+        Some(TheirTool::WebSearch) => ToolResult::WebSearchError(problem()),
+        Some(TheirTool::WriteToFile | TheirTool::ReplaceInFile | TheirTool::DeleteFile) | None => {
+            ToolResult::ToolError(problem())
+        }
     }
 }
 

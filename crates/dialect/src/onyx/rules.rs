@@ -6,6 +6,8 @@
 use serde_json::Value;
 use tolka_facts::ToolKind;
 
+use crate::tool::KnownTool;
+
 /// The packet's type: `type` if it is there, else what `sessionUpdate` stands for.
 pub fn packet_type(packet: &Value) -> Option<&str> {
     if let Some(kind) = text(packet, &["type"]) {
@@ -52,14 +54,19 @@ impl Kind {
 /// The document's table of tools, and `apply_patch`, which the other document calls `other`. `None` for a
 /// tool that neither has.
 pub fn kind_by_tool_name(name: &str) -> Option<Kind> {
-    match known_tool(name)? {
-        "glob" | "grep" => Some(Kind::Search),
-        "read" => Some(Kind::Read),
-        "write" | "edit" => Some(Kind::Edit),
-        "bash" => Some(Kind::Execute),
-        "task" => Some(Kind::Task),
-        "todowrite" | "webfetch" | "websearch" | "apply_patch" => Some(Kind::Other),
-        _ => None,
+    match KnownTool::named(name)? {
+        KnownTool::Glob | KnownTool::Grep => Some(Kind::Search),
+        KnownTool::Read => Some(Kind::Read),
+        KnownTool::Write | KnownTool::Edit => Some(Kind::Edit),
+        KnownTool::Bash => Some(Kind::Execute),
+        KnownTool::Task => Some(Kind::Task),
+        KnownTool::TodoWrite | KnownTool::WebFetch | KnownTool::WebSearch | KnownTool::ApplyPatch => Some(Kind::Other),
+        KnownTool::Delete
+        | KnownTool::List
+        | KnownTool::Skill
+        | KnownTool::Lsp
+        | KnownTool::Question
+        | KnownTool::Invalid => None,
     }
 }
 
@@ -133,25 +140,8 @@ pub fn told_tool_name(packet: &Value) -> Option<&str> {
 
 /// The one spelling of a name that clients know, `None` for a name that they do not.
 pub fn known_tool(name: &str) -> Option<&'static str> {
-    Some(match name.to_lowercase().as_str() {
-        "glob" => "glob",
-        "grep" => "grep",
-        "read" => "read",
-        "write" => "write",
-        "edit" => "edit",
-        "bash" => "bash",
-        "task" => "task",
-        "todowrite" | "todo_write" => "todowrite",
-        "webfetch" => "webfetch",
-        "websearch" => "websearch",
-        "lsp" => "lsp",
-        "apply_patch" | "applypatch" => "apply_patch",
-        "skill" => "skill",
-        "list" | "ls" => "list",
-        "question" => "question",
-        "invalid" => "invalid",
-        _ => return None,
-    })
+    // No client of this family has a word for it.
+    KnownTool::named(name).filter(|known| *known != KnownTool::Delete).map(KnownTool::name)
 }
 
 fn by_input(input: &Value) -> Option<&'static str> {

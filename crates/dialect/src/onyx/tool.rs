@@ -13,7 +13,7 @@ use super::rules;
 use super::stamp::Stamp;
 use super::write::{self, Meta};
 use crate::Frames;
-use crate::edit::{self, Change, Edit};
+use crate::edit;
 
 /// Whether output that is still being told piece by piece is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,10 +135,7 @@ fn content<'a>(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Option<Vec<Item
 
 /// A new file that the agent wrote and showed no diff of. The document knows a new file by its diff.
 fn written_file(tool: &Tool, blobs: &dyn Blobs) -> Option<(String, String)> {
-    match edit::written(tool, blobs)? {
-        Edit { path, change: Change::Texts { after, .. }, .. } => Some((path.into_owned(), after.into_owned())),
-        _ => None,
-    }
+    edit::written(tool, blobs).filter(|file| file.is_new).map(|file| (file.path, file.content))
 }
 
 /// At its start a call has nothing to show but the tool's name, as both documents say.

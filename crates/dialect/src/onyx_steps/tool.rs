@@ -2,41 +2,46 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
+use serde_json::Map;
 use tolka_facts::{Blobs, Json, Tool, ToolKind, ToolStatus};
 
 use crate::onyx::rules;
-use crate::opencode;
+use crate::tool::{self, Field, KnownTool, respelled};
 
 /// A line of output longer than this is cut in a `message`; `output` has it whole.
 const MESSAGE_LIMIT: usize = 200;
 
+/// Fields of the tools that read and write files, in Claude's spelling.
+const FILE_FIELDS: [(Field, &str); 5] = [
+    (Field::File, "file_path"),
+    (Field::Content, "content"),
+    (Field::OldText, "old_string"),
+    (Field::NewText, "new_string"),
+    (Field::ReplaceAll, "replace_all"),
+];
+
 /// A name that the document's family does not know passes through.
 pub(super) fn name(tool: &Tool) -> &str {
-    let told = match opencode::tool_name(tool) {
-        "" => "tool",
-        name => name,
-    };
-    match rules::known_tool(told) {
-        Some("read") => "Read",
-        Some("bash") => "Bash",
-        Some("write") => "Write",
-        Some("edit") => "Edit",
-        Some("glob") => "Glob",
-        Some("grep") => "Grep",
-        Some("list") => "LS",
-        Some("task") => "Task",
-        Some("todowrite") => "TodoWrite",
-        Some("webfetch") => "WebFetch",
-        Some("websearch") => "WebSearch",
-        Some("skill") => "Skill",
-        Some(known) => known,
-        None => told,
+    match KnownTool::of(tool) {
+        Some(KnownTool::Read) => "Read",
+        Some(KnownTool::Bash) => "Bash",
+        Some(KnownTool::Write) => "Write",
+        Some(KnownTool::Edit) => "Edit",
+        Some(KnownTool::Glob) => "Glob",
+        Some(KnownTool::Grep) => "Grep",
+        Some(KnownTool::List) => "LS",
+        Some(KnownTool::Task) => "Task",
+        Some(KnownTool::TodoWrite) => "TodoWrite",
+        Some(KnownTool::WebFetch) => "WebFetch",
+        Some(KnownTool::WebSearch) => "WebSearch",
+        Some(KnownTool::Skill) => "Skill",
+        Some(KnownTool::Delete | KnownTool::ApplyPatch | KnownTool::Lsp | KnownTool::Question | KnownTool::Invalid)
+        | None => tool::name(tool),
     }
 }
 
 pub(super) fn read_name(name: &str) -> String {
-    rules::known_tool(name).unwrap_or(name).to_owned()
+    KnownTool::named(name).map_or_else(|| name.to_owned(), |known| known.name().to_owned())
 }
 
 /// The wire does not tell a kind; other wires draw by it.
@@ -58,26 +63,12 @@ pub(super) fn input<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Cow<'a, Json> {
     if !input.get().trim_start().starts_with('{') {
         return Cow::Owned(Json::of(&Map::from_iter([("input".to_owned(), input.value())])));
     }
-    respelled(&input, name(tool)).map_or(input, Cow::Owned)
+    let is_of_a_file = KnownTool::of(tool).is_some_and(KnownTool::is_of_a_file);
+    is_of_a_file.then(|| respelled(&input, &FILE_FIELDS)).flatten().map_or(input, Cow::Owned)
 }
 
 fn empty() -> Cow<'static, Json> {
     Cow::Owned(Json::of(&Map::new()))
-}
-
-/// OpenCode's names of fields become Claude's. `None` if there are none; what needs no change keeps its digits.
-fn respelled(input: &Json, tool: &str) -> Option<Json> {
-    let is_spelled_otherwise = opencode::RENAMED.iter().any(|(_, ours)| input.get().contains(ours));
-    if !is_spelled_otherwise || !matches!(tool, "Read" | "Write" | "Edit") {
-        return None;
-    }
-    let fields: Map<String, Value> = input.read()?;
-    let rename = |name: &String| {
-        let (theirs, _) = opencode::RENAMED.iter().find(|(_, ours)| ours == name)?;
-        (!fields.contains_key(*theirs)).then(|| (*theirs).to_owned())
-    };
-    let fields = fields.iter().map(|(name, value)| (rename(name).unwrap_or_else(|| name.clone()), value.clone()));
-    Some(Json::of(&Map::from_iter(fields)))
 }
 
 /// There is something to invoke: until then an agent has only thought of a tool.
@@ -90,15 +81,15 @@ pub(super) fn has_begun(tool: &Tool) -> bool {
 pub(super) fn result(tool: &Tool, blobs: &dyn Blobs) -> String {
     let is_silent = || tool.output.is_none() && tool.content.is_none() && tool.live_output.is_empty();
     let said = match (tool.status, &tool.error) {
-        (ToolStatus::Completed, _) => return opencode::output_text(tool, blobs),
+        (ToolStatus::Completed, _) => return tool::output_text(tool, blobs),
         (_, Some(error)) => error.text(blobs).into_owned(),
         (ToolStatus::Cancelled, None) if is_silent() => String::new(),
-        (_, None) => opencode::error_text(tool, blobs),
+        (_, None) => tool::error_text(tool, blobs),
     };
     match (said.is_empty(), tool.status) {
         (false, _) => said,
         (true, ToolStatus::Cancelled) => "The tool call was cancelled.".to_owned(),
-        (true, _) => "The tool failed and did not say why.".to_owned(),
+        (true, _) => tool::UNEXPLAINED.to_owned(),
     }
 }
 

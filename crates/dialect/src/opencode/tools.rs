@@ -3,16 +3,18 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tolka_facts::{Blobs, Block, Rope, Tool, ToolContent, ToolKind, ToolStatus, derived_id};
+use tolka_facts::{Blobs, Block, Rope, Tool, ToolContent, ToolStatus, derived_id};
 
 use super::wire::Span;
+use crate::tool::{self, Field, KnownTool, error_text, output_text, respelled, text};
 
-/// Fields of the tools that read and write files: Claude's names, and OpenCode's.
-pub(crate) const RENAMED: [(&str, &str); 4] = [
-    ("file_path", "filePath"),
-    ("old_string", "oldString"),
-    ("new_string", "newString"),
-    ("replace_all", "replaceAll"),
+/// Fields of the tools that read and write files. Our spelling is OpenCode's.
+const FILE_FIELDS: [(Field, &str); 5] = [
+    (Field::File, Field::File.ours()),
+    (Field::Content, Field::Content.ours()),
+    (Field::OldText, Field::OldText.ours()),
+    (Field::NewText, Field::NewText.ours()),
+    (Field::ReplaceAll, Field::ReplaceAll.ours()),
 ];
 
 #[derive(Serialize)]
@@ -118,26 +120,21 @@ fn write(tool: &Tool, session: &str, state: State<'_>, out: &mut Vec<u8>) {
         message_id: tool.message.as_str(),
         r#type: "tool",
         call_id: tool.call.as_str(),
-        tool: tool_name(tool),
+        tool: tool::name(tool),
         state,
     };
     // String keys only, and writing to a Vec cannot fail.
     let _ = serde_json::to_writer(out, &part);
 }
 
-/// The input as OpenCode's clients read it: Claude's names of the same fields become OpenCode's, the rest passes
-/// through. What is no object cannot be told on this wire.
+/// The input as OpenCode's clients read it: other agents' spellings of the same fields become OpenCode's, the rest
+/// passes through. What is no object cannot be told on this wire.
 fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
     let whole = tool.input.as_ref()?.whole(blobs);
-    let is_renamed = RENAMED.iter().any(|(theirs, _)| whole.get().contains(theirs));
-    if !is_renamed || !matches!(tool_name(tool), "read" | "edit" | "write") {
-        return whole.get().starts_with('{').then(|| whole.into_owned().into_raw());
-    }
-    let fields: Map<String, Value> = whole.read()?;
-    let rename =
-        |name: String| RENAMED.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| (*ours).to_owned());
-    let fields: Map<String, Value> = fields.into_iter().map(|(name, value)| (rename(name), value)).collect();
-    serde_json::value::to_raw_value(&fields).ok()
+    let is_of_a_file = KnownTool::of(tool).is_some_and(KnownTool::is_of_a_file);
+    let respelled = is_of_a_file.then(|| respelled(&whole, &FILE_FIELDS)).flatten();
+    let told = respelled.unwrap_or_else(|| whole.into_owned());
+    told.get().starts_with('{').then(|| told.into_raw())
 }
 
 /// What a change of a file looks like before it is made, for the person who is asked.
@@ -150,9 +147,10 @@ pub(super) fn proposed_change(tool: &Tool, blobs: &dyn Blobs) -> Option<(String,
         ToolContent::Content { .. } | ToolContent::Terminal { .. } => None,
     });
     let (path, old, new) = told.or_else(|| {
-        let fields: Map<String, Value> = serde_json::from_str(input(tool, blobs)?.get()).ok()?;
-        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some((text("filePath")?, text("oldString").unwrap_or_default(), text("newString").or_else(|| text("content"))?))
+        let fields: Map<String, Value> = tool.input.as_ref()?.whole(blobs).read()?;
+        let text = |field| text(&fields, field).map(str::to_owned);
+        let new = text(Field::NewText).or_else(|| text(Field::Content))?;
+        Some((text(Field::File)?, text(Field::OldText).unwrap_or_default(), new))
     })?;
     let diff = similar::TextDiff::from_lines(&old, &new).unified_diff().header(&path, &path).to_string();
     Some((path, diff))
@@ -163,75 +161,8 @@ fn empty_object() -> &'static RawValue {
     serde_json::from_str("{}").unwrap_or(RawValue::NULL)
 }
 
-/// OpenCode's names are ours. What other agents call the same tool gets OpenCode's name, so that its clients know how
-/// to draw it; a name that is nobody's passes through, and a call without one is named by its kind.
-pub(crate) fn tool_name(tool: &Tool) -> &str {
-    match (tool.name.as_deref(), tool.kind) {
-        (Some("exec_command" | "shell" | "local_shell" | "run_shell_command"), _) => "bash",
-        (Some("read_file"), _) => "read",
-        (Some("write_file"), _) => "write",
-        (Some("edit_file" | "replace" | "multiedit"), _) => "edit",
-        (Some("search_file_content"), _) => "grep",
-        (Some("list_directory" | "ls"), _) => "list",
-        (Some("web_fetch"), _) => "webfetch",
-        (Some("google_web_search" | "web_search"), _) => "websearch",
-        (Some("todo_write" | "write_todos"), _) => "todowrite",
-        (Some(name), _) => name,
-        (None, ToolKind::Execute) => "bash",
-        (None, ToolKind::Read) => "read",
-        (None, ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => "edit",
-        (None, ToolKind::Search) => "grep",
-        (None, ToolKind::Fetch) => "webfetch",
-        (None, ToolKind::Think | ToolKind::SwitchMode | ToolKind::Other) => "tool",
-    }
-}
-
-fn output_value(tool: &Tool, blobs: &dyn Blobs) -> Option<Value> {
-    tool.output.as_ref().map(|output| output.whole(blobs).value())
-}
-
-/// What the call gave, as text: the output's own text, else what it showed, else what it printed live.
-pub(crate) fn output_text(tool: &Tool, blobs: &dyn Blobs) -> String {
-    match output_value(tool, blobs) {
-        Some(Value::String(text)) => text,
-        Some(Value::Object(fields)) if fields.get("output").is_some_and(Value::is_string) => {
-            fields["output"].as_str().unwrap_or_default().to_owned()
-        }
-        Some(other) if !other.is_null() => other.to_string(),
-        _ => {
-            let shown = content_text(tool, blobs);
-            if shown.is_empty() { tool.live_output.to_string() } else { shown }
-        }
-    }
-}
-
-pub(crate) fn error_text(tool: &Tool, blobs: &dyn Blobs) -> String {
-    if let Some(error) = &tool.error {
-        return error.text(blobs).into_owned();
-    }
-    let output = output_value(tool, blobs);
-    if let Some(error) = output.as_ref().and_then(|output| output.get("error")).and_then(Value::as_str) {
-        return error.to_owned();
-    }
-    let text = output_text(tool, blobs);
-    if text.is_empty() { "The tool failed and did not say why.".to_owned() } else { text }
-}
-
-fn content_text(tool: &Tool, blobs: &dyn Blobs) -> String {
-    let mut shown = String::new();
-    for content in tool.content.iter().flatten() {
-        if let ToolContent::Content { block: Block::Text { text, .. } } = content {
-            if !shown.is_empty() {
-                shown.push('\n');
-            }
-            shown.push_str(&text.text(blobs));
-        }
-    }
-    shown
-}
-
 fn metadata(tool: &Tool, printed: &str, blobs: &dyn Blobs) -> Value {
-    let mut known = match output_value(tool, blobs) {
+    let mut known = match tool::output(tool, blobs) {
         Some(Value::Object(mut fields)) => match fields.remove("metadata") {
             Some(Value::Object(metadata)) => metadata,
             _ => Map::new(),
@@ -239,7 +170,7 @@ fn metadata(tool: &Tool, printed: &str, blobs: &dyn Blobs) -> Value {
         _ => Map::new(),
     };
     // What a command printed is drawn from here: OpenCode's own page of a command never looks at `output`.
-    if tool_name(tool) == "bash" && !printed.is_empty() && !known.contains_key("output") {
+    if KnownTool::of(tool) == Some(KnownTool::Bash) && !printed.is_empty() && !known.contains_key("output") {
         known.insert("output".to_owned(), json!(printed));
     }
     if !known.contains_key("filediff") {

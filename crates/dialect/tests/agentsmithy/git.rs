@@ -214,6 +214,32 @@ fn a_piece_of_a_file_is_no_diff() {
     assert_eq!(told(&["a"], None, Some(output)), [Some(whole.replace("-1 +1", "-7,1 +7,1"))], "the tool's own");
 }
 
+/// Reading the call anew for each of its edits would take minutes.
+#[test]
+fn a_call_may_have_thousands_of_edits() {
+    const EDITS: usize = 5_000;
+    for files in [1, EDITS] {
+        let path = |n: usize| format!("{}.py", n % files);
+        let replacements: Vec<_> =
+            (0..EDITS).map(|n| serde_json::json!({"old_string": format!("a{n}"), "new_string": "b"})).collect();
+        let piece = |n| ToolContent::Diff { path: path(n), old: Some(format!("a{n}").into()), new: "b".into() };
+        let place = |n| Location { path: path(n), line: Some(n as u64) };
+        let mut session = Session::in_turn();
+        session.call("c", "edit", &serde_json::json!({"file_path": "0.py", "edits": replacements}).to_string());
+        session.tell(ToolChanged {
+            status: Some(ToolStatus::Completed),
+            content: Some((0..EDITS).map(piece).collect()),
+            locations: Some((0..EDITS).map(place).collect()),
+            ..change("c")
+        });
+        let told: Vec<_> = session.packets().into_iter().filter(|packet| packet["type"] == "file_edit").collect();
+        let expected: Vec<_> = (0..files)
+            .map(|n| serde_json::json!({"type": "file_edit", "file": format!("{WORKSPACE}/{n}.py"), "dialog_id": "ses_1"}))
+            .collect();
+        assert_eq!(told, expected);
+    }
+}
+
 fn text() -> impl Strategy<Value = String> {
     let line = prop_oneof![
         4 => prop::sample::select(vec!["a", "b", "c", "", " ", "+", "-", "--- a", "@@ -1 +1 @@", "\\ x", "d\r"]).prop_map(str::to_owned),

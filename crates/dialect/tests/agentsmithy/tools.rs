@@ -95,6 +95,16 @@ fn every_agents_spelling_is_known() {
     assert_eq!(theirs("shell", &json!({"cmd": ["ls", "-l"]})), theirs("bash", &json!({"command": "ls -l"})));
 }
 
+#[test]
+fn a_tool_is_known_by_any_capitals_and_without_a_name_by_its_kind() {
+    let written = ("write_to_file".to_owned(), json!({"path": "a", "content": "x"}));
+    assert_eq!(theirs("Write", &json!({"file_path": "a", "contents": "x"})), written);
+    let nameless =
+        Tool { kind: ToolKind::Delete, input: Some(Json::from_value(&json!({"path": "a"}))), ..Tool::default() };
+    let call = Call::of(&nameless, &NoBlobs);
+    assert_eq!((call.name.as_str(), call.args.value()), ("delete_file", json!({"path": "a"})));
+}
+
 /// There is no way to quote a marker, so such texts stay as they are.
 #[test]
 fn a_text_that_looks_like_a_marker_is_not_written_as_a_block() {

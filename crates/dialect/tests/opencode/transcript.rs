@@ -118,7 +118,8 @@ fn named(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Execute => "bash",
         ToolKind::Read => "read",
-        ToolKind::Edit | ToolKind::Delete | ToolKind::Move => "edit",
+        ToolKind::Edit | ToolKind::Move => "edit",
+        ToolKind::Delete => "delete",
         ToolKind::Search => "grep",
         ToolKind::Fetch => "webfetch",
         _ => "tool",
