@@ -1,35 +1,40 @@
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 /// Remembers the last so many things by id; the oldest make room.
 #[derive(Debug)]
 pub(crate) struct Recent<T> {
-    known: HashMap<String, T>,
-    order: VecDeque<String>,
+    known: HashMap<String, (u64, T)>,
+    /// By age, the oldest first.
+    order: BTreeMap<u64, String>,
+    newest: u64,
     limit: usize,
     has_forgotten: bool,
 }
 
 impl<T> Recent<T> {
     pub(crate) fn of(limit: usize) -> Self {
-        Recent { known: HashMap::new(), order: VecDeque::new(), limit, has_forgotten: false }
+        Recent { known: HashMap::new(), order: BTreeMap::new(), newest: 0, limit, has_forgotten: false }
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
-        self.known.get(id)
+        self.known.get(id).map(|(_, value)| value)
     }
 
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
-        self.known.get_mut(id)
+        self.known.get_mut(id).map(|(_, value)| value)
     }
 
     /// As [`Recent::get_mut`], and what is asked for is the newest from now on.
     pub(crate) fn touch(&mut self, id: &str) -> Option<&mut T> {
-        if self.order.back().is_some_and(|newest| newest != id)
-            && let Some(known) = self.take_place(id)
+        let (age, value) = self.known.get_mut(id)?;
+        if *age != self.newest
+            && let Some(id) = self.order.remove(age)
         {
-            self.order.push_back(known);
+            self.newest += 1;
+            *age = self.newest;
+            self.order.insert(self.newest, id);
         }
-        self.known.get_mut(id)
+        Some(value)
     }
 
     /// What has this id, perhaps from now on; it is the newest.
@@ -40,33 +45,33 @@ impl<T> Recent<T> {
         self.touch(id).expect("limits are above zero, so the newest is known")
     }
 
+    /// What was known by this id before keeps its age.
     pub(crate) fn insert(&mut self, id: &str, value: T) {
         self.admit(id, value);
     }
 
     /// As [`Recent::insert`], for who has to see off the one that made room.
     pub(crate) fn admit(&mut self, id: &str, value: T) -> Option<(String, T)> {
-        if self.known.insert(id.to_owned(), value).is_some() {
+        if let Some(known) = self.get_mut(id) {
+            *known = value;
             return None;
         }
-        self.order.push_back(id.to_owned());
+        self.newest += 1;
+        self.known.insert(id.to_owned(), (self.newest, value));
+        self.order.insert(self.newest, id.to_owned());
         if self.order.len() <= self.limit {
             return None;
         }
         self.has_forgotten = true;
-        self.known.remove_entry(&self.order.pop_front()?)
+        let (_, oldest) = self.order.pop_first()?;
+        let (_, value) = self.known.remove(&oldest)?;
+        Some((oldest, value))
     }
 
     pub(crate) fn remove(&mut self, id: &str) -> Option<T> {
-        let value = self.known.remove(id)?;
-        self.take_place(id);
+        let (age, value) = self.known.remove(id)?;
+        self.order.remove(&age);
         Some(value)
-    }
-
-    /// What is spoken of again is seldom old.
-    fn take_place(&mut self, id: &str) -> Option<String> {
-        let at = self.order.iter().rposition(|known| known == id)?;
-        self.order.remove(at)
     }
 
     /// What is not known may have been forgotten.
@@ -76,13 +81,13 @@ impl<T> Recent<T> {
 
     /// The oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
-        self.order.iter().filter_map(|id| Some((id.as_str(), self.known.get(id)?)))
+        self.order.values().filter_map(|id| Some((id.as_str(), self.get(id)?)))
     }
 
     /// Forgets all, the oldest first.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (String, T)> {
-        let mut known = std::mem::take(&mut self.known);
-        self.order.drain(..).filter_map(move |id| known.remove_entry(&id))
+        let (order, mut known) = (std::mem::take(&mut self.order), std::mem::take(&mut self.known));
+        order.into_values().filter_map(move |id| known.remove(&id).map(|(_, value)| (id, value)))
     }
 }
 

@@ -143,8 +143,8 @@ impl Decoder {
         let sender = |name: &str| side.or(method(name).and_then(|method| method.from)).unwrap_or(Side::Agent);
         match Message::parse(frame.raw.get()).map_err(|e| e.to_string())? {
             Message::Request { id, method, params } => match sender(&method) {
-                Side::Client => self.client_asks(id, &method, &params, frame),
-                Side::Agent => self.agent_asks(id, &method, &params, frame),
+                Side::Client => self.client_asks(&id, &method, &params, frame),
+                Side::Agent => self.agent_asks(&id, &method, &params, frame),
             },
             Message::Notification { method, params } => self.notified(sender(&method), &method, &params, frame),
             Message::Response { id, outcome } => self.responded(side, id.as_ref(), outcome, frame),

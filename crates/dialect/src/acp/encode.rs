@@ -9,12 +9,14 @@ mod end;
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use tolka_facts::event::{CompactionEnded, PermissionAsked, QuestionAsked, SessionChanged, Severity};
+use tolka_facts::event::{
+    CompactionEnded, OutputAppended, PermissionAsked, QuestionAsked, SessionChanged, Severity, ToolChanged,
+};
 use tolka_facts::{Ask, Blobs, CallId, Cause, Event, Fact, Json, RequestId, Tip, TurnId};
 
 use super::ask::{FormParams, PermissionParams};
 use super::mark::{AnswerMark, Meta, Outcome, TurnMark};
-use super::passed::{Passed, Readdressed, Stopped};
+use super::passed::{Passed, Readdressed};
 use super::write::{self, Content, SessionUpdate, Update};
 use crate::Frames;
 
@@ -31,7 +33,8 @@ struct State {
     v: u32,
     /// Open calls that the reader has heard of.
     calls: BTreeSet<CallId>,
-    /// A message of the agent was passed on for one fact and is told by the agent's next one too.
+    /// An update of this call was passed on for the first of the two facts that it was read as. The agent's next fact is
+    /// the second: the reader has it already.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     twin: Option<CallId>,
     /// What the agent answered to the prompt, with the reason that it gave.
@@ -83,13 +86,18 @@ impl Encoder {
     }
 
     /// `false` if the fact is to be told in our own words.
-    fn pass(&mut self, passed: Passed, to: &mut Telling<'_>) -> bool {
+    fn pass(&mut self, passed: Passed<'_>, to: &mut Telling<'_>) -> bool {
         match (&to.fact.event, passed) {
-            (Event::ToolChanged(e), Passed::Update { update, call }) => {
-                self.pass_call(&e.call, update, call.as_deref(), to)
-            }
-            (Event::OutputAppended(e), Passed::Update { update, call }) => {
-                self.pass_call(&e.call, update, call.as_deref(), to)
+            (
+                Event::ToolChanged(ToolChanged { call, .. }) | Event::OutputAppended(OutputAppended { call, .. }),
+                Passed::Update { update, kind, call: named },
+            ) => {
+                // A recording that is played again renames its calls.
+                let is_same = named.as_deref() == Some(call.as_str());
+                if is_same {
+                    self.pass_call(call, update, &kind, to);
+                }
+                is_same
             }
             (_, Passed::Update { update, .. }) => {
                 to.pass(update);
@@ -98,23 +106,25 @@ impl Encoder {
             (Event::PermissionAsked(e), Passed::Ask { params, call }) => {
                 // A recording that is played again renames its calls.
                 let is_same = e.call.as_ref().map(CallId::as_str) == call.as_deref();
-                is_same && Encoder::pass_ask(&e.request, "session/request_permission", &params, to)
+                is_same && Encoder::pass_ask(&e.request, "session/request_permission", params, to)
             }
             (Event::QuestionAsked(e), Passed::Ask { params, call }) => {
                 let is_same = e.call.as_ref().map(CallId::as_str) == call.as_deref();
-                is_same && Encoder::pass_ask(&e.request, "elicitation/create", &params, to)
+                is_same && Encoder::pass_ask(&e.request, "elicitation/create", params, to)
             }
             (Event::Foreign(_), Passed::Notification { method, params }) => {
                 let is_ours_to_say = method.starts_with('_') || method == "elicitation/complete";
                 if is_ours_to_say {
                     let session = to.fact.session.as_str();
-                    let params = params.as_ref().map(|params| Readdressed { params, session });
+                    let params = params.map(|params| Readdressed { params: params.get(), session });
                     to.out.push(&write::notification(&method, params));
                 }
                 is_ours_to_say
             }
-            (Event::StepEnded(_) | Event::Foreign(_), Passed::Result(Stopped { reason, result })) => {
-                self.state.result = to.tip.turn.as_ref().map(|_| (reason, result));
+            (Event::StepEnded(_) | Event::Foreign(_), Passed::Result { reason }) => {
+                // Perhaps moved out to a blob: it is kept until the turn ends.
+                let result = to.fact.raw.clone().filter(|_| to.tip.turn.is_some());
+                self.state.result = result.map(|result| (reason, result));
                 true
             }
             _ => false,
@@ -123,7 +133,7 @@ impl Encoder {
 
     fn pass_ask(request: &RequestId, method: &'static str, params: &Json, to: &mut Telling<'_>) -> bool {
         if to.tip.asks().any(|ask| ask.request() == request) {
-            let params = Readdressed { params, session: to.fact.session.as_str() };
+            let params = Readdressed { params: params.get(), session: to.fact.session.as_str() };
             to.out.push(&write::request(request.as_str(), method, params));
         }
         true
@@ -182,7 +192,10 @@ impl Encoder {
     fn tell(&mut self, to: &mut Telling<'_>) {
         let in_turn = !to.tip.is_idle();
         let twin = self.state.twin.take_if(|_| to.fact.cause == Cause::Agent);
-        if let Some(passed) = Passed::of(to.fact, to.blobs)
+        // What we made up, and what a client said, has our own words.
+        let raw = to.fact.raw.as_ref().filter(|_| to.fact.cause == Cause::Agent);
+        let whole = raw.map(|raw| raw.whole(to.blobs));
+        if let Some(passed) = whole.as_deref().and_then(Passed::of)
             && self.pass(passed, to)
         {
             return;
@@ -268,7 +281,7 @@ impl Encoder {
             Event::Foreign(e) if e.origin == "acp" && e.what.starts_with('_') && to.fact.cause == Cause::Agent => {
                 let params = to.fact.raw.as_ref().map(|raw| raw.whole(to.blobs));
                 if let Some(params) = params.filter(|params| params.get().starts_with('{')) {
-                    let params = Readdressed { params: &params, session: to.fact.session.as_str() };
+                    let params = Readdressed { params: params.get(), session: to.fact.session.as_str() };
                     to.out.push(&write::notification(&e.what, Some(params)));
                 }
             }

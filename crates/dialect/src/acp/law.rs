@@ -276,12 +276,7 @@ impl Order {
             return;
         }
         let is_stop = result.is_ok_and(|result| result.get("stopReason").is_some());
-        let is_named = |turn: &Option<Turn>| match turn {
-            // Ids are compared as they are written.
-            Some(Turn::Marked { id: own, .. }) => *id == *serde_json::to_string(own).unwrap_or_default(),
-            _ => false,
-        };
-        let named = self.sessions.iter().find(|(_, talk)| is_named(&talk.turn)).map(|(session, _)| session.to_owned());
+        let named = if self.seen.marks { self.marked(id) } else { None };
         if let Some(result) = result.ok().filter(|_| is_stop || named.is_some()) {
             out.shape(&SHAPE, result, shape::result("session/prompt"));
         }
@@ -299,6 +294,15 @@ impl Order {
         if is_stop || is_implied {
             self.end_turn(&last, out);
         }
+    }
+
+    /// The session whose open turn has this name, which is compared as ids are written.
+    fn marked(&self, turn: &str) -> Option<String> {
+        let is_named = |talk: &Talk| match &talk.turn {
+            Some(Turn::Marked { id, .. }) => written(id) == turn,
+            Some(Turn::Prompted(_) | Turn::Implied { .. }) | None => false,
+        };
+        self.sessions.iter().find(|(_, talk)| is_named(talk)).map(|(session, _)| session.to_owned())
     }
 
     fn end_turn(&mut self, session: &str, out: &mut Findings<'_>) {

@@ -1,14 +1,15 @@
 //! The shapes of messages, as far as we read them. Structs without tags and flattening only: raw JSON
 //! inside them needs the deserializer itself.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use tolka_facts::event::{Cost, OptionKind, PermissionOption, Stop, Usage};
 use tolka_facts::{Json, ToolKind, ToolStatus};
 
 /// A field of the wrong type is as if it were absent.
-pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Option<T>, D::Error> {
-    Ok(Option::<Json>::deserialize(deserializer)?.and_then(|json| json.read()))
+pub(super) fn lenient<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    let raw = Option::<&'de RawValue>::deserialize(deserializer)?;
+    Ok(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()))
 }
 
 #[derive(Deserialize)]

@@ -21,7 +21,7 @@ pub(super) enum Request {
 }
 
 impl Decoder {
-    pub(super) fn client_asks(&mut self, id: Id, method: &str, params: &Json, frame: &mut Frame<'_>) {
+    pub(super) fn client_asks(&mut self, id: &Id, method: &str, params: &Json, frame: &mut Frame<'_>) {
         let Named { session_id, cwd } = params.read().unwrap_or_default();
         let session = session_id.map(SessionId::from);
         let request = match (method, &session) {
@@ -29,9 +29,7 @@ impl Decoder {
                 let (now, raw, mut drafts) = (frame.now(), frame.raw.clone(), Vec::new());
                 let turn = self.session(session, frame).prompted(params, raw, now, &mut drafts);
                 self.tell(Some(session), drafts, frame);
-                self.requests
-                    .of(Side::Client)
-                    .insert(&written(&id), Request::Prompt { session: session.clone(), turn });
+                self.requests.of(Side::Client).insert(&written(id), Request::Prompt { session: session.clone(), turn });
                 return;
             }
             ("session/new", _) => Request::New { cwd: cwd.unwrap_or_default() },
@@ -49,14 +47,14 @@ impl Decoder {
             }
             _ => Request::Other { session: session.clone(), method: method.to_owned() },
         };
-        self.requests.of(Side::Client).insert(&written(&id), request);
+        self.requests.of(Side::Client).insert(&written(id), request);
         let foreign = frame.foreign(method, Cause::Client);
         self.tell(session.as_ref(), vec![foreign], frame);
     }
 
-    pub(super) fn agent_asks(&mut self, id: Id, method: &str, params: &Json, frame: &mut Frame<'_>) {
+    pub(super) fn agent_asks(&mut self, id: &Id, method: &str, params: &Json, frame: &mut Frame<'_>) {
         let session = named(params);
-        let (mut drafts, own) = (Vec::new(), own_id(&id));
+        let (mut drafts, own) = (Vec::new(), own_id(id));
         let asked = match (method, &session) {
             ("session/request_permission", Some(session)) => self.permission(session, own, params, frame, &mut drafts),
             ("elicitation/create", Some(session)) => self.form(session, own, params, frame, &mut drafts),
@@ -66,7 +64,7 @@ impl Decoder {
             drafts.push(frame.foreign(method, Cause::Agent));
             Request::Other { session: session.clone(), method: method.to_owned() }
         });
-        self.requests.of(Side::Agent).insert(&written(&id), request);
+        self.requests.of(Side::Agent).insert(&written(id), request);
         self.tell(session.as_ref(), drafts, frame);
     }
 

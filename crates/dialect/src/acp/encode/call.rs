@@ -15,22 +15,17 @@ use super::{Encoder, Telling};
 const NO_TITLE: &str = "Tool call";
 
 impl Encoder {
-    /// Passes on an update of a call. `false` if it names another: a recording that is played again renames its calls.
-    pub(super) fn pass_call(&mut self, call: &CallId, update: Json, named: Option<&str>, to: &mut Telling<'_>) -> bool {
-        if named != Some(call.as_str()) {
-            return false;
-        }
-        let is_start = update.read::<wire::Head>().is_some_and(|head| head.session_update == "tool_call");
+    /// Passes on an update of a call.
+    pub(super) fn pass_call(&mut self, call: &CallId, update: &Json, kind: &str, to: &mut Telling<'_>) {
         if let Some(tool) = to.tip.tool(call) {
-            if is_start {
+            if kind == "tool_call" {
                 self.state.calls.insert(call.clone());
             }
             self.start(tool, to);
             self.forget_ended(tool);
         }
-        self.state.twin = is_told_twice(&update, &to.fact.event).then(|| call.clone());
+        self.state.twin = has_second(update, &to.fact.event).then(|| call.clone());
         to.pass(update);
-        true
     }
 
     pub(super) fn tool_changed(&mut self, e: &ToolChanged, is_twin: bool, to: &mut Telling<'_>) {
@@ -136,15 +131,18 @@ fn says_something(said: &ToolCall<'_>) -> bool {
         || meta.is_some()
 }
 
-/// An update that has live output beside its changes is read as two facts, of which the first has it as its raw. The
-/// output stands first where the changes end the call.
-fn is_told_twice(update: &Json, told: &Event) -> bool {
+/// Whether another fact follows that tells of the same update.
+///
+/// The interpreter reads an update that has live output beside changes of its call as two facts: the changes, then the
+/// output; where the changes end the call, the output, then the changes. The first has the update as its raw and the
+/// second has none, so nothing but the update says that the second is to come.
+fn has_second(update: &Json, first: &Event) -> bool {
     // Few updates have it, and to look for the word is cheaper than to parse.
     if !update.get().contains("terminal_output_delta") {
         return false;
     }
     let Some(ToolFields { status, meta, .. }) = update.read() else { return false };
-    match told {
+    match first {
         Event::OutputAppended(_) => status.as_deref().and_then(wire::status).is_some_and(ToolStatus::is_terminal),
         _ => {
             let output = meta.and_then(|meta| meta.read::<ToolMeta>()?.terminal_output_delta);
