@@ -33,6 +33,10 @@ pub(crate) enum Kind {
     Time,
     Number,
     Integer,
+    /// A whole number that is not below zero.
+    Count,
+    /// A number from 0 to 1.
+    Share,
     Bool,
     True,
     Null,
@@ -47,6 +51,8 @@ pub(crate) enum Kind {
     EmptyList,
     List(&'static Kind),
     OneOf(&'static [&'static str]),
+    /// One or the other; neither is looked into.
+    Either(&'static Kind, &'static Kind),
     /// Null, or that.
     Or(&'static Kind),
 }
@@ -61,6 +67,8 @@ impl Kind {
             Kind::Time => value.as_str().is_some_and(|text| text.parse::<jiff::Timestamp>().is_ok()),
             Kind::Number => value.is_number(),
             Kind::Integer => value.is_i64() || value.is_u64(),
+            Kind::Count => value.is_u64(),
+            Kind::Share => value.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share)),
             Kind::Bool => value.is_boolean(),
             Kind::True => *value == Value::Bool(true),
             Kind::Null => value.is_null(),
@@ -69,6 +77,7 @@ impl Kind {
             Kind::EmptyObject => value.as_object().is_some_and(Map::is_empty),
             Kind::EmptyList => value.as_array().is_some_and(Vec::is_empty),
             Kind::List(_) => value.is_array(),
+            Kind::Either(one, other) => one.fits(value) || other.fits(value),
             Kind::Or(kind) => value.is_null() || kind.fits(value),
         }
     }
@@ -81,6 +90,8 @@ impl Kind {
             Kind::Time => "a time (RFC 3339)".to_owned(),
             Kind::Number => "a number".to_owned(),
             Kind::Integer => "a whole number".to_owned(),
+            Kind::Count => "a whole number from 0 on".to_owned(),
+            Kind::Share => "a number from 0 to 1".to_owned(),
             Kind::Bool => "true or false".to_owned(),
             Kind::True => "true".to_owned(),
             Kind::Null => "null".to_owned(),
@@ -90,6 +101,7 @@ impl Kind {
             Kind::List(_) => "a list".to_owned(),
             Kind::OneOf([one]) => format!("`{one}`"),
             Kind::OneOf(names) => format!("one of {}", names.join(", ")),
+            Kind::Either(one, other) => format!("{} or {}", one.words(), other.words()),
             Kind::Or(kind) => format!("{} or null", kind.words()),
         }
     }
@@ -201,6 +213,19 @@ mod tests {
         assert_eq!(problems(&json!({ "list": vec![0; 5000] }), &SHAPE[2..3]).len(), PLACES);
         assert_eq!(problems(&json!([]), SHAPE), ["a list instead of an object"]);
         assert_eq!(problems(&json!({ "id": "ses", "none": {} }), SHAPE), ["`list` is missing; it is a list"]);
+    }
+
+    #[test]
+    fn numbers_have_their_bounds() {
+        let fits = |kind: Kind, value: Value| problems(&json!({ "n": value }), &[must("n", kind)]).is_empty();
+        assert_eq!(
+            [json!(0), json!(7), json!(-1), json!(0.5)].map(|n| fits(Kind::Count, n)),
+            [true, true, false, false]
+        );
+        assert_eq!(
+            [json!(0), json!(0.5), json!(1), json!(1.5), json!(-1)].map(|n| fits(Kind::Share, n)),
+            [true, true, true, false, false]
+        );
     }
 
     #[test]

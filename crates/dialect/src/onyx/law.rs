@@ -10,7 +10,7 @@ mod shape;
 use serde_json::Value;
 
 use super::{Profile, rules};
-use crate::check::{Findings, Law, Manners, Packet, Rule, problems};
+use crate::check::{Findings, Law, Manners, Packet, Rule};
 use crate::recent::Recent;
 
 const REMEMBERED_CALLS: usize = 16 * 1024;
@@ -65,10 +65,12 @@ impl Law for Turns {
         if packet["type"] != kind {
             out.add(&rule::TYPE, format!("`type` is missing; by its `sessionUpdate` this is `{kind}`"));
         }
-        let Some(known) = shape::PACKETS.iter().find(|known| known.name == kind) else {
+        let Some(known) = self.known(kind) else {
             return out.add(&rule::UNKNOWN, format!("`{kind}` is no packet of this wire"));
         };
-        out.shape(&rule::TIMESTAMP, packet, shape::STAMPED);
+        let may_be_timeless = kind == "error" && self.profile == Profile::Documented;
+        let stamped = if may_be_timeless { shape::STAMPED_PERHAPS } else { shape::STAMPED };
+        out.shape(&rule::TIMESTAMP, packet, stamped);
         out.shape(known.rule, packet, known.fields);
         if let Some(update) = known.update {
             self.judge_update(packet, update, out);
@@ -78,7 +80,7 @@ impl Law for Turns {
             "tool_call_start" => self.start(packet, out),
             "tool_call_progress" => self.progress(packet, out),
             "prompt_response" => {
-                stop_reason(&packet["stopReason"], out);
+                self.judge_stop(&packet["stopReason"], out);
                 self.end_turn(packet, out);
             }
             "error" => self.end_turn(packet, out),
@@ -93,11 +95,31 @@ impl Law for Turns {
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
-        rule::ALL.to_vec()
+        let of_profile = match self.profile {
+            Profile::Documented => rule::DOCUMENTED,
+            Profile::Current => rule::CURRENT,
+        };
+        [rule::ALL, of_profile].concat()
     }
 }
 
 impl Turns {
+    fn known(&self, kind: &str) -> Option<&'static shape::Known> {
+        match (kind, self.profile) {
+            ("error", Profile::Documented) => Some(shape::FAILED_DOCUMENTED),
+            ("error", Profile::Current) => Some(shape::FAILED),
+            _ => shape::PACKETS.iter().find(|known| known.name == kind),
+        }
+    }
+
+    fn judge_stop(&self, reason: &Value, out: &mut Findings<'_>) {
+        let (rule, fields) = match self.profile {
+            Profile::Documented => (&rule::STOP_REASON_DOCUMENTED, shape::STOPPED_DOCUMENTED),
+            Profile::Current => (&rule::STOP_REASON, shape::STOPPED),
+        };
+        out.shape(rule, &serde_json::json!({ "stopReason": reason }), fields);
+    }
+
     /// The fields that all of ACP's updates have.
     fn judge_update(&self, packet: &Value, update: &str, out: &mut Findings<'_>) {
         match packet.get("sessionUpdate") {
@@ -151,17 +173,12 @@ impl Turns {
         }
         let now = &packet["timestamp"];
         // An end with nothing before it is of a turn that said nothing, and such a turn ends later than the one before.
-        if self.ended_at.as_ref().is_some_and(|before| now.as_str() <= before.as_str()) {
+        let is_later = |before: &Value| now.as_str().zip(before.as_str()).is_some_and(|(now, before)| now > before);
+        if self.ended_at.as_ref().is_some_and(|before| !is_later(before)) {
             out.add(&rule::ONE_END, "the turn has ended before");
         }
         self.is_open = false;
         self.ended_at = Some(now.clone());
-    }
-}
-
-fn stop_reason(reason: &Value, out: &mut Findings<'_>) {
-    for problem in problems(&serde_json::json!({ "stopReason": reason }), shape::STOPPED) {
-        out.add(&rule::STOP_REASON, problem);
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn law(profile: Profile) -> Box<dyn Law> {
     Box::new(Feed {
         profile,
         has_begun: false,
+        told_pieces: false,
         ids: Recent::of(REMEMBERED_EVENTS),
         sessions: Sessions::new(),
         messages: Messages::new(profile),
@@ -37,6 +38,8 @@ pub(crate) fn law(profile: Profile) -> Box<dyn Law> {
 struct Feed {
     profile: Profile,
     has_begun: bool,
+    /// Told once: a server that sends pieces sends many.
+    told_pieces: bool,
     ids: Recent<()>,
     sessions: Sessions,
     messages: Messages,
@@ -82,7 +85,7 @@ impl Law for Feed {
     }
 
     fn end(&mut self, out: &mut Findings<'_>) {
-        self.sessions.end(out);
+        self.sessions.end(self.profile, out);
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
@@ -140,11 +143,17 @@ impl Feed {
         match kind {
             "session.created" => session.created(),
             "session.deleted" => session.deleted(),
+            "session.error" => session.failed(),
             "session.status" => session.status(&properties["status"], out),
             "session.idle" => session.idle(self.profile, out),
             "message.updated" => self.messages.updated(&properties["info"], session, out),
             "message.part.updated" => self.messages.part_updated(properties, session, out),
-            "message.part.delta" => self.messages.part_delta(properties, session, out),
+            "message.part.delta" => {
+                if self.profile == Profile::Documented && !std::mem::replace(&mut self.told_pieces, true) {
+                    out.add(&rule::NO_PIECES, "a `message.part.delta`, and there may be more after it");
+                }
+                self.messages.part_delta(properties, session, out);
+            }
             "permission.asked" | "question.asked" => {
                 let is_known = properties["id"].as_str().is_some_and(|request| self.asks.get(request).is_some());
                 if is_known {

@@ -105,7 +105,7 @@ const FAULTS: &[Fault] = &[
     ("a call without an end", |p| drop(p.remove(3)), &[(4, "calls-end")]),
     ("a plan's odd status", |p| p[4]["entries"][0]["status"] = json!("cancelled"), &[(4, "plan")]),
     ("a plan's odd priority", |p| p[4]["entries"][0]["priority"] = json!(1), &[(4, "plan")]),
-    ("a reason that is read, never sent", |p| p[5]["stopReason"] = json!("stop_sequence"), &[(5, "stop-reason")]),
+    ("a reason of nobody's", |p| p[5]["stopReason"] = json!("stop"), &[(5, "stop-reason")]),
     ("no reason", |p| without(&mut p[5], "stopReason"), &[(5, "stop-reason")]),
     ("a null where an object is", |p| p[5]["_meta"] = json!(null), &[(5, "prompt-response")]),
     ("two ends", |p| p.push(p[5].clone()), &[(6, "one-end")]),
@@ -114,10 +114,15 @@ const FAULTS: &[Fault] = &[
         |p| put(p, "error", json!({ "message": "", "code": 1, "details": null })),
         &[(6, "one-end")],
     ),
-    ("an error without details", |p| swap(p, "error", json!({ "message": "", "code": null })), &[(5, "error")]),
+    ("an error without words", |p| swap(p, "error", json!({ "code": null, "details": null })), &[(5, "error")]),
     (
-        "an error's code in words",
-        |p| swap(p, "error", json!({ "message": "", "code": "E1", "details": {} })),
+        "an error's code in a list",
+        |p| swap(p, "error", json!({ "message": "", "code": ["E1"], "details": {} })),
+        &[(5, "error")],
+    ),
+    (
+        "an error's details in words",
+        |p| swap(p, "error", json!({ "message": "", "code": 1, "details": "many" })),
         &[(5, "error")],
     ),
     ("text after the end", |p| p.push(p[0].clone()), &[(6, "turn-end")]),
@@ -155,6 +160,43 @@ fn routing_is_for_the_client_that_asks_for_it() {
     let mut packets = good(Profile::Current);
     packets[2]["_meta"]["toolName"] = json!(1);
     assert_eq!(judged(Profile::Current, &packets), [(7, "meta")]);
+}
+
+/// Where document 002 differs from 000 and from ACP, either is right in the documented profile; today's client has one.
+#[test]
+fn documents_that_contradict_each_other_are_both_right() {
+    const TODAY: &[Fault] = &[
+        ("002's stop reason", |p| p[5]["stopReason"] = json!("stop_sequence"), &[(5, "stop-reason")]),
+        (
+            "002's error with a code",
+            |p| {
+                swap(p, "error", json!({ "message": "", "code": "E1" }));
+                without(&mut p[5], "timestamp");
+            },
+            &[(5, "timestamp"), (5, "error"), (5, "error")],
+        ),
+        ("002's error without a code", |p| swap(p, "error", json!({ "message": "" })), &[(5, "error"), (5, "error")]),
+    ];
+    for (name, spoil, expected) in TODAY {
+        let mut packets = good(Profile::Documented);
+        spoil(&mut packets);
+        let expected: Vec<_> = expected.iter().map(|(packet, rule)| (LINES(*packet), *rule)).collect();
+        assert_eq!(judged(Profile::Documented, &packets), [], "{name}");
+        assert_eq!(judged(Profile::Current, &packets), expected, "{name}");
+    }
+    let mut packets = good(Profile::Documented);
+    packets[5]["stopReason"] = json!("stop_sequence");
+    let packets: Vec<_> = packets.iter().map(Value::to_string).collect();
+    let found = findings(Profile::Current, &written(Profile::Current, packets.iter().map(String::as_str)));
+    assert!(found[0].to_string().ends_with("[stop-reason, ACP, Stop Reasons; today's client]"), "{}", found[0]);
+}
+
+/// An error of document 002 has no time by which a turn that said nothing would be known.
+#[test]
+fn an_end_after_an_error_without_a_time_is_a_second_one() {
+    let mut packets = good(Profile::Documented);
+    packets.insert(5, json!({ "type": "error", "message": "down" }));
+    assert_eq!(judged(Profile::Documented, &packets), [(LINES(6), "one-end")]);
 }
 
 /// Later turns, with a time of their own, that said nothing.

@@ -35,6 +35,9 @@ pub(crate) fn ended() -> impl Strategy<Value = Session> {
     })
 }
 
+/// No turn follows another, nor an error a turn, in the same millisecond: by that the judge knows a second end.
+const BETWEEN: u64 = 1000;
+
 fn play(ops: Vec<Op>) -> Session {
     let mut session = Session { now: crate::START, ..Session::default() };
     session.tell(created());
@@ -44,6 +47,7 @@ fn play(ops: Vec<Op>) -> Session {
             Op::Turn if open.is_none() => {
                 made += 1;
                 let turn = format!("trn_{made}");
+                session.now += BETWEEN;
                 session.tell(queued(&turn));
                 session.tell(TurnStarted { turn: TurnId::from(turn.as_str()), checkpoint: None });
                 open = Some(TurnId::from(turn));
@@ -56,6 +60,9 @@ fn play(ops: Vec<Op>) -> Session {
                 }
             }
             Op::Any(event) => {
+                if open.is_none() {
+                    session.now += BETWEEN;
+                }
                 session.tell(*event);
             }
             Op::Ask(ask) => {

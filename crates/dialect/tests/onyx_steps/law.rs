@@ -76,10 +76,19 @@ fn a_whole_turn_is_clean_and_so_are_two_and_a_failed_one() {
     let mut failed = whole();
     failed[DONE] = error();
     assert_eq!(faults(&stream(&failed)), []);
-    assert_eq!(faults(&stream(&[failed, vec![error()], whole()].concat())), []);
+    let later = error().replace("12:00:00.000", "12:00:00.001");
+    assert_eq!(faults(&stream(&[failed, vec![later], whole()].concat())), [], "a turn may say nothing and fail");
+    let mut resumed = whole();
+    resumed.splice(DONE..DONE, [resumed[STEP_START].clone(), resumed[STEP_DELTA].clone(), resumed[STEP_END].clone()]);
+    assert_eq!(faults(&stream(&resumed)), [], "a step may be taken up again");
     assert_eq!(faults(b""), []);
     let bare: String = whole().iter().map(|packet| format!("data: {packet}\r\n\r\n")).collect();
     assert_eq!(faults(bare.as_bytes()), [], "neither a name nor LF is demanded");
+    let mut numbered = Vec::new();
+    for (at, packet) in whole().iter().enumerate() {
+        numbered.extend(format!("id: {at}.0\nevent: message\ndata: {packet}\n\n").into_bytes());
+    }
+    assert_eq!(faults(&numbered), [], "our own door numbers its events");
 }
 
 #[test]
@@ -104,10 +113,12 @@ fn packets_of_a_wrong_shape_are_found() {
     let table: &[(usize, &str, Value, &str)] = &[
         (STEP_START, "step_name", Value::Null, "step-start"),
         (STEP_DELTA, "content", json!({"type": "text", "text": "x"}), "step-delta"),
-        (STEP_END, "status", json!("finished"), "step-end"),
+        (STEP_END, "status", json!(1), "step-end"),
         (TOOL_START, "tool_input", json!("ls"), "tool-start"),
         (TOOL_PROGRESS, "progress", json!("50%"), "tool-progress"),
-        (TOOL_END, "status", json!("completed"), "tool-end"),
+        (TOOL_PROGRESS, "progress", json!(1.5), "tool-progress"),
+        (TOOL_PROGRESS, "progress", json!(-0.1), "tool-progress"),
+        (TOOL_END, "status", json!(true), "tool-end"),
         (TOOL_END, "content", json!([{"type": "image", "data": "x"}]), "content-block"),
         (TOOL_END, "content", json!([{"type": "resource", "resource": {}}]), "content-block"),
         (OUTPUT_START, "timestamp", Value::Null, "timestamp"),
@@ -117,7 +128,8 @@ fn packets_of_a_wrong_shape_are_found() {
         (6, "mode", Value::Null, "mode-update"),
         (ASK, "auto_approve", json!("no"), "permission-request"),
         (ANSWER, "approved", Value::Null, "permission-response"),
-        (FILE_WRITE, "operation", json!("append"), "file-write"),
+        (FILE_WRITE, "operation", json!(["append"]), "file-write"),
+        (FILE_WRITE, "size_bytes", json!(-1), "file-write"),
         (
             ARTIFACT,
             "artifact",
@@ -127,6 +139,8 @@ fn packets_of_a_wrong_shape_are_found() {
         ),
         (DONE, "stop_reason", json!("stop_sequence"), "done"),
         (DONE, "usage", json!({"input_tokens": 1}), "done"),
+        (DONE, "usage", json!({"input_tokens": -1, "output_tokens": 1}), "done"),
+        (DONE, "usage", json!({"input_tokens": 1, "output_tokens": 1.5}), "done"),
     ];
     for (at, field, value, rule) in table {
         let mut packets = whole();
@@ -140,6 +154,33 @@ fn packets_of_a_wrong_shape_are_found() {
     );
     packets.truncate(2);
     assert_eq!(faults(&stream(&packets)), [(4, "error"), (4, "unended")]);
+}
+
+/// The document lists the words of stop reasons and artifact types alone, and shows nowhere what is never null.
+#[test]
+fn what_the_document_leaves_open_is_not_judged() {
+    let table: &[(usize, &str, Value)] = &[
+        (STEP_END, "status", json!("finished")),
+        (TOOL_START, "title", Value::Null),
+        (TOOL_PROGRESS, "status", json!("running")),
+        (TOOL_PROGRESS, "progress", Value::Null),
+        (TOOL_PROGRESS, "progress", json!(1)),
+        (TOOL_END, "status", json!("failed")),
+        (TOOL_END, "result", Value::Null),
+        (PLAN, "entries", json!([{"id": "1", "description": "x", "status": "blocked", "priority": null}])),
+        (FILE_WRITE, "operation", json!("append")),
+        (FILE_WRITE, "size_bytes", Value::Null),
+        (ASK, "description", Value::Null),
+        (DONE, "summary", Value::Null),
+        (DONE, "usage", Value::Null),
+    ];
+    for (at, field, value) in table {
+        let mut packets = whole();
+        let mut packet: Value = serde_json::from_str(&packets[*at]).unwrap();
+        packet[field] = value.clone();
+        packets[*at] = packet.to_string();
+        assert_eq!(faults(&stream(&packets)), [], "{field} of packet {at}");
+    }
 }
 
 #[test]
@@ -161,12 +202,22 @@ fn packets_in_a_wrong_order_are_found() {
         ("progress after its end", |p| p.swap(TOOL_PROGRESS, TOOL_END), line(TOOL_END), "tool-order"),
         ("a tool ended twice", |p| p.insert(13, p[TOOL_END].clone()), line(13), "tool-order"),
         ("a tool started after its end", |p| p.insert(13, p[TOOL_START].clone()), line(13), "tool-order"),
+        (
+            "progress of another tool",
+            |p| spoil(p, TOOL_PROGRESS, "tool_name", json!("Read")),
+            line(TOOL_PROGRESS),
+            "tool-name",
+        ),
+        ("the end of another tool", |p| spoil(p, TOOL_END, "tool_name", json!("Read")), line(TOOL_END), "tool-name"),
         ("a tool left open", |p| drop(p.remove(TOOL_END)), line(DONE - 1), "unended"),
         ("an answer to nothing", |p| drop(p.remove(ASK)), line(ANSWER - 1), "permission-order"),
         ("a second answer", |p| p.insert(10, p[ANSWER].clone()), line(10), "permission-order"),
         ("no answer", |p| drop(p.remove(ANSWER)), line(DONE - 1), "unended"),
         ("words after the end", |p| p.push(p[OUTPUT_DELTA].clone()), line(16), "after-end"),
         ("a tool that ends after the end", |p| p.push(p[TOOL_END].clone()), line(16), "after-end"),
+        ("done twice", |p| p.push(p[DONE].clone()), line(16), "one-end"),
+        ("done after an error", |p| p.insert(DONE, error()), line(16), "one-end"),
+        ("an error after done", |p| p.push(error()), line(16), "one-end"),
         ("a turn without an end", |p| drop(p.pop()), last - 3, "truncated"),
         ("a stream that stops in a tool", |p| p.truncate(TOOL_PROGRESS), line(ANSWER), "truncated"),
         ("a type that nobody knows", |p| p.insert(1, r#"{"type":"chat"}"#.into()), line(1), "type"),
@@ -187,6 +238,8 @@ fn lines_that_a_reader_stumbles_over_are_found() {
     assert_eq!(spoilt("\n\nevent: message\n", "\n\n"), [(4, "event")], "some have a name and one has none");
     assert_eq!(spoilt("{\"type\":\"step_delta\"", "{\"type\":step_delta\""), [(4, "json")]);
     assert_eq!(spoilt("data: {\"type\":\"plan\",", "data: {\"type\":\"plan\",\ndata: "), [(18, "data")]);
+    let naked: String = whole().iter().map(|packet| format!("{packet}\n")).collect();
+    assert_eq!(faults(naked.as_bytes()), (1..=16).map(|line| (line, "data")).collect::<Vec<_>>());
     let list = clean.replacen("event: message\n", "event: message\ndata: []\n\nevent: message\n", 1);
     assert_eq!(faults(list.as_bytes()), [(1, "json")]);
     let cut = clean.trim_end();
@@ -197,12 +250,12 @@ fn lines_that_a_reader_stumbles_over_are_found() {
 #[test]
 fn a_finding_says_where_the_rule_stands() {
     let mut packets = whole();
-    spoil(&mut packets, TOOL_END, "status", json!("completed"));
+    spoil(&mut packets, DONE, "stop_reason", json!("stop"));
     let found = judge(&stream(&packets));
     assert_eq!(
         found[0].to_string(),
-        "line 37: `status` is \"completed\", not one of success, error, cancelled \
-         [tool-end, 001, 2. Tool Call Packets, `tool_end`]"
+        "line 46: `stop_reason` is \"stop\", not one of end_turn, max_tokens, max_turn_requests, refusal, cancelled \
+         [done, 001, 6. Completion Packets, `done`]"
     );
 }
 

@@ -234,6 +234,13 @@ const ORDER: &[Fault] = &[
         |e| set(e, "completed", 0, "/properties/part/callID", json!("call_9")),
         "same",
     ),
+    ("a part of another tool", &PROFILES, |e| set(e, "completed", 0, "/properties/part/tool", json!("read")), "same"),
+    (
+        "a part of another session than its message",
+        &PROFILES,
+        |e| set(e, "step-finish", 0, "/properties/part/sessionID", json!("ses_9")),
+        "same",
+    ),
     ("a part before its message", &PROFILES, |e| drop_it(e, "message.updated", 1), "message-first"),
     ("a piece before its part", &[Current], |e| drop_it(e, "reasoning", 0), "part-first"),
     ("text that shrinks", GROWING, |e| shrink(e), "text"),
@@ -255,6 +262,18 @@ const ORDER: &[Fault] = &[
     ("a delta of other words", GROWING, |e| set(e, "text", 2, "/properties/delta", json!("look")), "delta"),
     ("growth without a delta", GROWING, |e| lose(e, "text", 2, "/properties", "delta"), "delta"),
     ("a delta today", &[Current], |e| set(e, "reasoning", 1, "/properties/delta", json!("Done.")), "no-delta"),
+    (
+        "pieces for the document's client",
+        &[Documented],
+        |e| {
+            let place = at(e, "completed", 0);
+            let part = &e[at(e, "text", 2)]["properties"]["part"];
+            let piece = json!({ "sessionID": SESSION, "messageID": part["messageID"], "partID": part["id"],
+                "field": "text", "delta": "" });
+            put(e, place, event("message.part.delta", piece))
+        },
+        "no-pieces",
+    ),
     ("a call that waits again", &PROFILES, |e| again(e, ("pending", 0), ("running", 0)), "tool-order"),
     ("a call after its end", &PROFILES, |e| again(e, ("running", 0), ("completed", 0)), "tool-order"),
     (
@@ -296,6 +315,15 @@ const ORDER: &[Fault] = &[
             at(e, "permission.replied", 0)
         },
         "asked-first",
+    ),
+    (
+        "a tool at work when all is done",
+        &PROFILES,
+        |e| {
+            drop_it(e, "completed", 0);
+            at(e, "session.idle", 0)
+        },
+        "tool-at-idle",
     ),
     ("idle twice", &PROFILES, |e| again(e, ("session.idle", 0), ("session.idle", 0)), "idle-after-busy"),
     (
@@ -347,6 +375,20 @@ fn each_fault_is_found_where_it_is() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Document 004 has no `session.status`: by what was said alone its client knows that more is to come.
+#[test]
+fn an_answer_without_its_idle_is_not_complete() {
+    let mut events = good(Documented);
+    events.retain(|event| event["type"] != "session.status" && event["type"] != "session.created");
+    assert_eq!(judged(Documented, &events), []);
+    let idle = drop_it(&mut events, "session.idle", 0);
+    events.truncate(idle);
+    assert_eq!(judged(Documented, &events), [(idle - 1, "busy-at-end")]);
+    let error = json!({ "name": "UnknownError", "data": { "message": "down" } });
+    put(&mut events, idle, failure(error));
+    assert_eq!(judged(Documented, &events), [], "an error ends it as well");
 }
 
 /// The real server cuts blanks off at the end of a text.

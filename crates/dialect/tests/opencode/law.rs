@@ -111,11 +111,13 @@ fn the_recordings_break_the_rules_that_the_real_server_breaks() {
 #[test]
 fn the_real_server_is_not_the_documents() {
     let stream = fs::read(data("recordings/opencode/question.sse")).unwrap();
-    for profile in [Profile::Documented, Profile::Superset] {
-        let found = findings(profile, &stream);
-        let found: Vec<_> = found.iter().map(|finding| (finding.line, finding.rule.name)).collect();
-        assert_eq!(found, [(5, "session"), (15, "session"), (41, "delta"), (63, "delta")], "{profile:?}");
-    }
+    let found = |profile| -> Vec<_> {
+        findings(profile, &stream).iter().map(|finding| (finding.line, finding.rule.name)).collect()
+    };
+    let missed = [(5, "session"), (15, "session"), (41, "delta"), (63, "delta")];
+    assert_eq!(found(Profile::Superset), missed);
+    let [name, again, text, more] = missed;
+    assert_eq!(found(Profile::Documented), [name, again, (27, "no-pieces"), text, more]);
 }
 
 /// Document 004's own shapes, each in an event.
@@ -141,8 +143,10 @@ fn the_examples_of_the_document_break_no_rule() {
             }
             _ => continue,
         };
-        let stream = crate::support::frame(&event);
-        assert_eq!(findings(Profile::Documented, &stream), vec![], "{name}");
+        // Alone it is the beginning of an answer.
+        let mut found = findings(Profile::Documented, &crate::support::frame(&event));
+        found.retain(|finding| finding.rule.name != "busy-at-end");
+        assert_eq!(found, vec![], "{name}");
     }
 }
 

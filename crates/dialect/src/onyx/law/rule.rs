@@ -45,7 +45,7 @@ pub(super) const UNKNOWN: Rule = Rule {
 pub(super) const TIMESTAMP: Rule = Rule {
     name: "timestamp",
     section: "000, Packet Delivery Format",
-    demand: "Every packet has an ISO 8601 `timestamp` with its offset.",
+    demand: "Every packet has an ISO 8601 `timestamp` with its offset; a documented `error` may have none.",
 };
 pub(super) const SESSION_UPDATE: Rule = Rule {
     name: "session-update",
@@ -120,13 +120,25 @@ pub(super) const RESPONSE: Rule = Rule {
 };
 pub(super) const STOP_REASON: Rule = Rule {
     name: "stop-reason",
-    section: "002, 5. prompt_response",
-    demand: "`stopReason` is one of ACP's five; its `stop_sequence` is of no version of ACP, and clients refuse it.",
+    section: "ACP, Stop Reasons; today's client",
+    demand: "`stopReason` is one of ACP's five; `stop_sequence`, which 002 lists, is of no version of ACP, and today's \
+             client refuses it.",
+};
+pub(super) const STOP_REASON_DOCUMENTED: Rule = Rule {
+    name: "stop-reason",
+    section: "002, 5. prompt_response; ACP, Stop Reasons",
+    demand: "`stopReason` is one of ACP's five, or the `stop_sequence` that 002 lists.",
 };
 pub(super) const ERROR: Rule = Rule {
     name: "error",
-    section: "000, 5. error",
+    section: "000, 5. error; today's client",
     demand: "An error has a message, and a code (a number) and details (an object) or null for them.",
+};
+pub(super) const ERROR_DOCUMENTED: Rule = Rule {
+    name: "error",
+    section: "000, 5. error; 002, 6. error",
+    demand: "An error has a message; the documents contradict each other in the rest, and either's form is right: a \
+             code that is a number, a string, null or left out, and details and a timestamp that may be left out.",
 };
 pub(super) const ONE_END: Rule = Rule {
     name: "one-end",
@@ -149,14 +161,12 @@ pub(super) const TODAY: Rule = Rule {
     demand: "The packet has the fields that today's client reads.",
 };
 
-/// But for those of the lines.
+/// But for those of the lines, and of one profile.
 pub(super) const ALL: &[&Rule] = &[
     &TYPE,
     &UNKNOWN,
     &TIMESTAMP,
     &SESSION_UPDATE,
-    &META,
-    &ROUTING,
     &CHUNK,
     &START,
     &PROGRESS,
@@ -169,10 +179,10 @@ pub(super) const ALL: &[&Rule] = &[
     &PLAN,
     &MODE,
     &RESPONSE,
-    &STOP_REASON,
-    &ERROR,
     &ONE_END,
     &TURN_END,
     &ARTIFACT,
     &TODAY,
 ];
+pub(super) const DOCUMENTED: &[&Rule] = &[&META, &STOP_REASON_DOCUMENTED, &ERROR_DOCUMENTED];
+pub(super) const CURRENT: &[&Rule] = &[&ROUTING, &STOP_REASON, &ERROR];

@@ -20,6 +20,7 @@ const fn other(name: &'static str, rule: &'static Rule, fields: &'static [Field]
     Known { name, update: None, rule, fields }
 }
 
+/// But for `error`, which each profile has its own of.
 pub(super) const PACKETS: &[Known] = &[
     update("agent_message_chunk", "agent_message_chunk", &rule::CHUNK, CHUNK),
     update("agent_thought_chunk", "agent_thought_chunk", &rule::CHUNK, CHUNK),
@@ -28,7 +29,6 @@ pub(super) const PACKETS: &[Known] = &[
     update("agent_plan_update", "plan", &rule::PLAN, PLAN),
     update("current_mode_update", "current_mode_update", &rule::MODE, &[must("currentModeId", Kind::Text)]),
     other("prompt_response", &rule::RESPONSE, &[must("_meta", Kind::Open)]),
-    other("error", &rule::ERROR, ERROR),
     other("artifact_created", &rule::ARTIFACT, ARTIFACT),
     other("approval_requested", &rule::TODAY, APPROVAL),
     other("subagent_started", &rule::TODAY, SUBAGENT),
@@ -38,9 +38,14 @@ pub(super) const PACKETS: &[Known] = &[
 ];
 
 pub(super) const STAMPED: &[Field] = &[must("timestamp", Kind::Time)];
+pub(super) const STAMPED_PERHAPS: &[Field] = &[may("timestamp", Kind::Time)];
 pub(super) const NO_META: &[Field] = &[META];
 pub(super) const ROUTING: &[Field] = &[must("_meta", Kind::Or(&Kind::Object(ROUTES)))];
+pub(super) const FAILED: &Known = &other("error", &rule::ERROR, ERROR);
+pub(super) const FAILED_DOCUMENTED: &Known = &other("error", &rule::ERROR_DOCUMENTED, ERROR_DOCUMENTED);
+/// Of a `prompt_response`: what ACP has, and the one that document 002 has beside.
 pub(super) const STOPPED: &[Field] = &[must("stopReason", Kind::OneOf(STOP_REASONS))];
+pub(super) const STOPPED_DOCUMENTED: &[Field] = &[must("stopReason", Kind::OneOf(STOP_REASONS_DOCUMENTED))];
 
 const META: Field = must("_meta", Kind::Null);
 const ROUTES: &[Field] = &[
@@ -50,6 +55,8 @@ const ROUTES: &[Field] = &[
     may("toolName", Kind::Text),
 ];
 const STOP_REASONS: &[&str] = &["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"];
+const STOP_REASONS_DOCUMENTED: &[&str] =
+    &["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "stop_sequence"];
 const KINDS: &[&str] =
     &["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"];
 const STATUSES: &[&str] = &["pending", "in_progress", "completed", "failed"];
@@ -114,8 +121,15 @@ const PLAN: &[Field] = &[must(
     ])),
 )];
 
+/// Document 000's, as today's client has it.
 const ERROR: &[Field] =
     &[must("message", Kind::Text), must("code", Kind::Or(&Kind::Integer)), must("details", Kind::Or(&Kind::Open))];
+/// Either document's: 002 has a code in words or none, and no details.
+const ERROR_DOCUMENTED: &[Field] = &[
+    must("message", Kind::Text),
+    may("code", Kind::Or(&Kind::Either(&Kind::Integer, &Kind::Text))),
+    may("details", Kind::Or(&Kind::Open)),
+];
 
 const ARTIFACT: &[Field] = &[must(
     "artifact",

@@ -23,6 +23,8 @@ pub(super) struct Messages {
 #[derive(Debug, Default)]
 struct Message {
     role: Role,
+    /// Of its session's id.
+    session: Option<Print>,
     /// How often its session had rested when it was first told.
     rests: u64,
     completed: Option<u64>,
@@ -41,7 +43,7 @@ enum Role {
 
 #[derive(Debug)]
 struct Part {
-    /// Of its type, its message and its call.
+    /// Of its type, its message, its call and its tool.
     identity: Print,
     /// All that was told of its text.
     told: Print,
@@ -92,6 +94,9 @@ impl Messages {
             out.add(&rule::SAME, format!("the role of `{id}` has changed"));
         }
         message.role = role;
+        if !message.is_of(&info["sessionID"]) {
+            return out.add(&rule::SAME, format!("`{id}` is of another session before"));
+        }
         let completed = info["time"]["completed"].as_u64();
         if message.completed.is_some_and(|before| completed != Some(before)) {
             out.add(&rule::COMPLETED, format!("`{id}` was completed at another time before"));
@@ -118,7 +123,11 @@ impl Messages {
         if role == Role::Assistant && !is_pruned {
             session.works(rests, out);
         }
-        let identity = Print::of(&format!("{kind} {message_id} {}", shown["callID"]));
+        let of_another = self.known.get_mut(message_id).is_some_and(|message| !message.is_of(&shown["sessionID"]));
+        if of_another {
+            return out.add(&rule::SAME, format!("`{id}` is of another session than its message"));
+        }
+        let identity = Print::of(&format!("{kind} {message_id} {} {}", shown["callID"], shown["tool"]));
         let is_new = self.parts.get(id).is_none();
         if is_new {
             let (told, updated) = (Print::default(), Print::default());
@@ -126,13 +135,20 @@ impl Messages {
         }
         let Some(known) = self.parts.get_mut(id) else { return };
         if known.identity != identity {
+            session.tool_ended(id);
             return out.add(&rule::SAME, format!("`{id}` has become another part"));
         }
         match kind {
             // What was told of it before nobody knows.
             "text" | "reasoning" if is_new && !session.is_whole => known.text_begun(shown),
             "text" | "reasoning" => known.text_updated(properties, self.profile, role, out),
-            "tool" => known.tool_updated(shown, out),
+            "tool" => {
+                known.tool_updated(shown, out);
+                match known.tool {
+                    Some(Tool::Pending | Tool::Running) if Tool::of(shown).is_some() => session.tool_works(id),
+                    _ => session.tool_ended(id),
+                }
+            }
             "step-start" | "step-finish" if is_new => {
                 if let Some(message) = self.known.get_mut(message_id) {
                     message.step(kind, session, out);
@@ -175,6 +191,12 @@ impl Messages {
 }
 
 impl Message {
+    /// Whether this is its session, or the first that is heard of it.
+    fn is_of(&mut self, session: &Value) -> bool {
+        let Some(session) = session.as_str().map(Print::of) else { return true };
+        *self.session.get_or_insert(session) == session
+    }
+
     fn step(&mut self, kind: &str, session: &Session, out: &mut Findings<'_>) {
         let is_open = self.step.is_some_and(|retries| retries == session.retries);
         if kind == "step-start" {

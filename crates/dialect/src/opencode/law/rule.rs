@@ -83,7 +83,8 @@ pub(super) const SAME: Rule = Rule {
 pub(super) const MESSAGE_FIRST: Rule = Rule {
     name: "message-first",
     section: "004, Message Structure",
-    demand: "A message is told before its parts: clients drop a part of a message that they do not know.",
+    demand: "A message is told before its parts: clients drop a part of a message that they do not know. Judged in \
+             sessions that were created on the feed.",
 };
 pub(super) const PART_FIRST: Rule =
     Rule { name: "part-first", section: "today", demand: "A part is told before the pieces that are added to it." };
@@ -101,6 +102,12 @@ pub(super) const NO_DELTA: Rule = Rule {
     name: "no-delta",
     section: "today",
     demand: "Pieces come as `message.part.delta` alone: a client that reads both would show them twice.",
+};
+pub(super) const NO_PIECES: Rule = Rule {
+    name: "no-pieces",
+    section: "004, Message Events",
+    demand: "Text comes as `message.part.updated` with its `delta`: the document has no `message.part.delta`, and its \
+             client loses what stands there.",
 };
 pub(super) const TOOL_ORDER: Rule = Rule {
     name: "tool-order",
@@ -146,10 +153,17 @@ pub(super) const AFTER_IDLE: Rule = Rule {
     section: "004, Detecting Response Completion",
     demand: "At `session.idle` the response is complete: nothing of it comes later, as clients have stopped reading.",
 };
+pub(super) const TOOL_AT_IDLE: Rule = Rule {
+    name: "tool-at-idle",
+    section: "004, Detecting Response Completion; Tool States",
+    demand: "At `session.idle` every tool of the response is completed or in error: clients would show it at work for \
+             ever.",
+};
 pub(super) const BUSY_AT_END: Rule = Rule {
     name: "busy-at-end",
     section: "004, Detecting Response Completion",
-    demand: "The stream goes on until `session.idle`.",
+    demand: "The stream goes on until `session.idle`: what the agent said since the last one, or since \
+             `session.error`, is complete.",
 };
 
 /// But for those of the lines.
@@ -170,6 +184,7 @@ pub(super) const ALL: &[&Rule] = &[
     &TEXT,
     &DELTA,
     &NO_DELTA,
+    &NO_PIECES,
     &TOOL_ORDER,
     &STEPS,
     &COMPLETED,
@@ -179,5 +194,6 @@ pub(super) const ALL: &[&Rule] = &[
     &IDLE_STATUS,
     &IDLE_TOLD,
     &AFTER_IDLE,
+    &TOOL_AT_IDLE,
     &BUSY_AT_END,
 ];

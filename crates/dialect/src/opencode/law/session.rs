@@ -1,5 +1,7 @@
 //! When a session works and when it rests.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::Profile;
@@ -8,6 +10,8 @@ use crate::check::Findings;
 use crate::recent::Recent;
 
 const REMEMBERED: usize = 4096;
+/// More calls of one session are never open at once; what comes on top is not followed.
+const OPEN_TOOLS: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Sessions {
@@ -25,6 +29,10 @@ pub(super) struct Session {
     pub(super) state: State,
     /// Since it was idle.
     has_worked: bool,
+    /// The agent said something since the session was last idle or failed.
+    is_answering: bool,
+    /// Parts of calls that have not ended, of the response at hand.
+    open_tools: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,11 +57,19 @@ impl Sessions {
         self.known.get_mut(id).expect("it was put there if it was not")
     }
 
-    pub(super) fn end(&self, out: &mut Findings<'_>) {
+    pub(super) fn end(&self, profile: Profile, out: &mut Findings<'_>) {
         for (id, session) in self.known.iter() {
             match session.state {
                 State::Busy => out.add(&rule::BUSY_AT_END, format!("the stream ends, and `{id}` is busy")),
                 State::Resting => out.add(&rule::IDLE_TOLD, format!("the stream ends before `session.idle` of `{id}`")),
+                // The document has no `session.status`. Today's server has, and tells old answers in a session that was
+                // forked, with no work in it.
+                State::Unknown | State::Idle if session.is_answering && profile == Profile::Documented => {
+                    out.add(
+                        &rule::BUSY_AT_END,
+                        format!("the stream ends in an answer, before `session.idle` of `{id}`"),
+                    );
+                }
                 State::Unknown | State::Idle => {}
             }
         }
@@ -67,6 +83,23 @@ impl Session {
 
     pub(super) fn deleted(&mut self) {
         self.state = State::Unknown;
+        self.is_answering = false;
+        self.open_tools.clear();
+    }
+
+    /// For clients of the document the response is over.
+    pub(super) fn failed(&mut self) {
+        self.is_answering = false;
+    }
+
+    pub(super) fn tool_works(&mut self, part: &str) {
+        if self.open_tools.len() < OPEN_TOOLS {
+            self.open_tools.insert(part.to_owned());
+        }
+    }
+
+    pub(super) fn tool_ended(&mut self, part: &str) {
+        self.open_tools.remove(part);
     }
 
     pub(super) fn status(&mut self, status: &Value, out: &mut Findings<'_>) {
@@ -91,8 +124,12 @@ impl Session {
         } else if self.state == State::Busy && profile != Profile::Documented {
             out.add(&rule::IDLE_STATUS, "`session.status` says that the session is busy");
         }
+        for part in std::mem::take(&mut self.open_tools) {
+            out.add(&rule::TOOL_AT_IDLE, format!("the tool of `{part}` has not ended"));
+        }
         self.state = State::Idle;
         self.has_worked = false;
+        self.is_answering = false;
         self.rests += 1;
     }
 
@@ -102,6 +139,8 @@ impl Session {
             out.add(&rule::AFTER_IDLE, "this is of a response that `session.idle` said was complete");
             // Told once: what else comes late, and the idle after it, is the same fault.
             self.state = State::Unknown;
+        } else if self.state != State::Unknown || rests == self.rests {
+            self.is_answering = true;
         }
         self.has_worked = true;
     }
