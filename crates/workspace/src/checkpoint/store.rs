@@ -10,15 +10,12 @@ use std::path::{Path, PathBuf};
 use tokio::time::Instant;
 use tolka_facts::{Hash, SessionId, Time};
 
+use super::batch::batches;
 use super::files::{self, blocking};
 use super::git::{Git, Halt};
 use super::listing::{Listing, shown};
 use super::place::Place;
 use super::{CheckpointError, Saved};
-
-/// Paths that go into the index at once. Each batch that is done stays done, so that a workspace which is too large
-/// for one budget gets there with the next.
-const BATCH: usize = 10_000;
 
 /// Where the refs of a session are.
 #[derive(Debug)]
@@ -205,8 +202,8 @@ impl Store {
         if !listing.absent.is_empty() {
             git.run(&["update-index", "-z", "--index-info"], &listing.removals(), halt).await?;
         }
-        for batch in listing.present.chunks(BATCH) {
-            let paths = batch.join(&0);
+        for batch in batches(&listing.present) {
+            let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
             git.run(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], &paths, halt).await?;
         }
         // A folder that has just become a repository would be a mere reference: a snapshot without its files.
