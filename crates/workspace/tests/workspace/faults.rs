@@ -86,16 +86,22 @@ async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
         // Two of them are more than git is given at once.
         fs::File::create(house.workspace.join(format!("f{n}"))).unwrap().set_len(SIZE + n).unwrap();
     }
-    let mut stops = vec![0];
+    let mut stops = Vec::new();
     let saved = loop {
         let before = kept(&house);
-        assert!(before >= *stops.last().unwrap(), "{before} after {stops:?}");
+        assert!(stops.last().is_none_or(|stop| before >= *stop), "{before} after {stops:?}");
+        let further = async {
+            while kept(&house) <= before {
+                tokio::task::yield_now().await;
+            }
+            kept(&house)
+        };
         tokio::select! {
             saved = house.try_save() => break saved.unwrap(),
-            () = async { while kept(&house) <= before { tokio::task::yield_now().await } } => stops.push(before + 1),
+            now = further => stops.push(now),
         }
     };
-    assert!(stops.len() > 1, "the first save was done before it had kept anything");
+    assert_eq!(stops.first(), Some(&1), "{stops:?}");
     assert_eq!(saved.files, FILES);
     let sizes = text(house.git(&["ls-tree", "-r", "--format=%(path) %(objectsize)", &saved.commit]));
     let expected = (0..FILES).map(|n| format!("f{n} {}", SIZE + n)).collect::<Vec<_>>();
