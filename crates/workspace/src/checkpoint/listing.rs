@@ -14,6 +14,8 @@ const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const NOTHING: &str = "0000000000000000000000000000000000000000";
 /// Git's words for a folder that it may not read, which is no error to it: it goes on as if the folder were empty.
 const CLOSED: &str = "could not open directory";
+/// What it says after the path of a file that it may not even look at, and takes for unchanged.
+const HIDDEN: &str = ": Permission denied";
 
 /// Paths as git gives and takes them: bytes, from the workspace's root.
 #[derive(Debug, Default)]
@@ -43,6 +45,9 @@ impl Listing {
         let (others, ignored, changed) = (others?, ignored?, changed?);
         if let Some(words) = others.warnings.lines().find(|line| line.contains(CLOSED)) {
             return Err(CheckpointError::Unreadable { words: words.trim_start_matches("warning: ").to_owned() });
+        }
+        if let Some(words) = changed.warnings.lines().find(|line| line.ends_with(HIDDEN)) {
+            return Err(CheckpointError::Unreadable { words: words.to_owned() });
         }
         let workspace = git.workspace.clone();
         blocking(move || Ok(Listing::sort(&workspace, &others, &ignored, &changed))).await
