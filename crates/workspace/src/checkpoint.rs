@@ -6,6 +6,7 @@
 //! are written and a ref keeps them; any step that fails means that there is no checkpoint. The refs are
 //! by session, so that a session which is purged takes its snapshots along.
 
+mod batch;
 mod error;
 mod files;
 mod git;

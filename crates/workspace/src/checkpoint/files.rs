@@ -1,12 +1,17 @@
 //! What is done to the files of a store without git. All of it blocks, for as long as a file system hangs,
 //! and is meant for [`blocking`].
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::{Mode, OFlags, open};
+
 use super::CheckpointError;
+use super::listing::shown;
 
 /// What the workspace's own attributes say about a file's bytes is not followed.
 const ATTRIBUTES: &str = "* -text -eol -filter -ident -working-tree-encoding\n";
@@ -108,6 +113,19 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// What there is to say of a file in the workspace that may not be read.
+pub(super) fn refusal(workspace: &Path, path: &[u8]) -> Option<String> {
+    let full = workspace.join(OsStr::from_bytes(path));
+    // It may be a pipe by now, which would be waited for.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = match fs::symlink_metadata(&full) {
+        Ok(found) if found.is_file() => open(&full, flags, Mode::empty()).map(drop).map_err(io::Error::from),
+        looked => looked.map(drop),
+    };
+    let error = opened.err().filter(|error| error.kind() == io::ErrorKind::PermissionDenied)?;
+    Some(format!("could not open file '{}': {error}", shown(path)))
 }
 
 /// How many entries the index has: a number in its header. A workspace without files has no index.

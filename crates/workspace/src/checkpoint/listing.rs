@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::CheckpointError;
+use super::batch::Present;
 use super::files::blocking;
 use super::git::{Git, Halt, Output};
 
@@ -13,12 +14,14 @@ const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const NOTHING: &str = "0000000000000000000000000000000000000000";
 /// Git's words for a folder that it may not read, which is no error to it: it goes on as if the folder were empty.
 const CLOSED: &str = "could not open directory";
+/// What it says after the path of a file that it may not even look at, and takes for unchanged.
+const HIDDEN: &str = ": Permission denied";
 
 /// Paths as git gives and takes them: bytes, from the workspace's root.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// New or changed.
-    pub(super) present: Vec<Vec<u8>>,
+    pub(super) present: Vec<Present>,
     /// In the index and no longer in the workspace, or ignored by now.
     pub(super) absent: Vec<Vec<u8>>,
     /// Folders that the index knows no file of and that have a repository of their own, or may have, each with its
@@ -43,29 +46,40 @@ impl Listing {
         if let Some(words) = others.warnings.lines().find(|line| line.contains(CLOSED)) {
             return Err(CheckpointError::Unreadable { words: words.trim_start_matches("warning: ").to_owned() });
         }
+        if let Some(words) = changed.warnings.lines().find(|line| line.ends_with(HIDDEN)) {
+            return Err(CheckpointError::Unreadable { words: words.to_owned() });
+        }
         let workspace = git.workspace.clone();
         blocking(move || Ok(Listing::sort(&workspace, &others, &ignored, &changed))).await
     }
 
-    /// Blocks: it looks at each file that changed.
+    /// Blocks: it looks at each file that is new or changed.
     fn sort(workspace: &Path, others: &Output, ignored: &Output, changed: &Output) -> Self {
         let mut listing = Listing::default();
+        let look = |path| std::fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)));
         for path in others.items() {
-            let into = if path.ends_with(b"/") { &mut listing.nested } else { &mut listing.present };
-            into.push(path.to_owned());
+            if path.ends_with(b"/") {
+                listing.nested.push(path.to_owned());
+            } else {
+                // What is wrong with one that cannot be looked at, git finds out when it takes it in.
+                let size = look(path).map_or(0, |found| found.len());
+                listing.present.push(Present { path: path.to_owned(), size });
+            }
         }
         // Items come in pairs: what changed, then the path.
         let mut items = changed.items();
         while let (Some(_), Some(path)) = (items.next(), items.next()) {
-            match std::fs::symlink_metadata(workspace.join(OsStr::from_bytes(path))) {
-                Ok(found) if found.is_file() || found.is_symlink() => listing.present.push(path.to_owned()),
+            match look(path) {
+                Ok(found) if found.is_file() || found.is_symlink() => {
+                    listing.present.push(Present { path: path.to_owned(), size: found.len() });
+                }
                 // A file became a folder. If that is a repository, git would not look into it.
                 Ok(found) if found.is_dir() => listing.nested.push([path, b"/"].concat()),
                 _ => listing.absent.push(path.to_owned()),
             }
         }
         let ignored: std::collections::HashSet<&[u8]> = ignored.items().collect();
-        listing.present.retain(|path| !ignored.contains(path.as_slice()));
+        listing.present.retain(|present| !ignored.contains(present.path.as_slice()));
         listing.absent.extend(ignored.into_iter().map(<[u8]>::to_owned));
         listing
     }

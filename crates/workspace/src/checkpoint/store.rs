@@ -10,15 +10,12 @@ use std::path::{Path, PathBuf};
 use tokio::time::Instant;
 use tolka_facts::{Hash, SessionId, Time};
 
+use super::batch::{Present, batches};
 use super::files::{self, blocking};
 use super::git::{Git, Halt};
 use super::listing::{Listing, shown};
 use super::place::Place;
 use super::{CheckpointError, Saved};
-
-/// Paths that go into the index at once. Each batch that is done stays done, so that a workspace which is too large
-/// for one budget gets there with the next.
-const BATCH: usize = 10_000;
 
 /// Where the refs of a session are.
 #[derive(Debug)]
@@ -205,9 +202,12 @@ impl Store {
         if !listing.absent.is_empty() {
             git.run(&["update-index", "-z", "--index-info"], &listing.removals(), halt).await?;
         }
-        for batch in listing.present.chunks(BATCH) {
-            let paths = batch.join(&0);
-            git.run(&["update-index", "--add", "--remove", "--replace", "-z", "--stdin"], &paths, halt).await?;
+        for batch in batches(&listing.present) {
+            let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
+            let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            if let Err(error) = git.run(&args, &paths, halt).await {
+                return Err(self.explain(error, batch).await);
+            }
         }
         // A folder that has just become a repository would be a mere reference: a snapshot without its files.
         let staged = git.run(&["ls-files", "-z", "--stage"], b"", halt).await?;
@@ -217,6 +217,19 @@ impl Store {
         let removal = Listing { absent: vec![path], ..Listing::default() }.removals();
         git.run(&["update-index", "-z", "--index-info"], &removal, halt).await?;
         Err(error)
+    }
+
+    /// Why git did not take a batch in. Its own words for a file that it may not read are for people who know git.
+    async fn explain(&self, error: CheckpointError, batch: &[Present]) -> CheckpointError {
+        if !matches!(error, CheckpointError::Git { .. }) {
+            return error;
+        }
+        let (workspace, batch) = (self.git.workspace.clone(), batch.to_vec());
+        let look = move || Ok(batch.iter().find_map(|present| files::refusal(&workspace, &present.path)));
+        match blocking(look).await {
+            Ok(Some(words)) => CheckpointError::Unreadable { words },
+            Ok(None) | Err(_) => error,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tolka_workspace::{CheckpointError, Checkpoints};
 
-use crate::house::{BUDGET, Entry, House, session};
+use crate::house::{BUDGET, Entry, House, session, text};
 
 /// Takes git longer than any test waits: it has to read all of it.
 const ENDLESS: u64 = 1 << 42;
@@ -46,7 +46,7 @@ async fn a_file_that_git_cannot_store_fails_the_save_and_leaves_no_commit() {
 }
 
 #[tokio::test]
-async fn a_spent_budget_kills_git_and_the_next_save_goes_on() {
+async fn a_spent_budget_kills_git_and_the_next_save_is_whole() {
     let mut house = House::new();
     house.write("a", "a");
     endless(&house);
@@ -61,6 +61,51 @@ async fn a_spent_budget_kills_git_and_the_next_save_goes_on() {
     house.reopen();
     assert_eq!(house.paths(&house.save().await.commit), ["a"]);
     house.check();
+}
+
+/// How many files the store knows already.
+fn kept(house: &House) -> usize {
+    let Ok(mut stores) = fs::read_dir(house.data.join("checkpoints")) else { return 0 };
+    let Some(files) = stores.next().and_then(|store| fs::read_dir(store.unwrap().path()).ok()) else { return 0 };
+    let is_index = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        name.starts_with("index.") && !name.ends_with(".lock")
+    };
+    let Some(index) = files.map(|file| file.unwrap().path()).find(is_index) else { return 0 };
+    // The last of three words in its header.
+    fs::read(index).map_or(0, |index| u32::from_be_bytes(index[8..12].try_into().unwrap()) as usize)
+}
+
+/// Each save is stopped as soon as it has got further than the one before.
+#[tokio::test]
+async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
+    const FILES: u64 = 4;
+    const SIZE: u64 = 33 << 20;
+    let house = House::new();
+    for n in 0..FILES {
+        // Two of them are more than git is given at once.
+        fs::File::create(house.workspace.join(format!("f{n}"))).unwrap().set_len(SIZE + n).unwrap();
+    }
+    let mut stops = Vec::new();
+    let saved = loop {
+        let before = kept(&house);
+        assert!(stops.last().is_none_or(|stop| before >= *stop), "{before} after {stops:?}");
+        let further = async {
+            while kept(&house) <= before {
+                tokio::task::yield_now().await;
+            }
+            kept(&house)
+        };
+        tokio::select! {
+            saved = house.try_save() => break saved.unwrap(),
+            now = further => stops.push(now),
+        }
+    };
+    assert_eq!(stops.first(), Some(&1), "{stops:?}");
+    assert_eq!(saved.files, FILES);
+    let sizes = text(house.git(&["ls-tree", "-r", "--format=%(path) %(objectsize)", &saved.commit]));
+    let expected = (0..FILES).map(|n| format!("f{n} {}", SIZE + n)).collect::<Vec<_>>();
+    assert_eq!(sizes.lines().collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]
