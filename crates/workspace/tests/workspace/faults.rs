@@ -80,7 +80,7 @@ fn kept(house: &House) -> usize {
 #[tokio::test]
 async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
     const FILES: u64 = 4;
-    const SIZE: u64 = 33 << 20;
+    const SIZE: u64 = 9 << 20;
     let house = House::new();
     for n in 0..FILES {
         // Two of them are more than git is given at once.
