@@ -61,6 +61,18 @@ async fn without_a_dialog_the_current_one_is_used_or_a_new_one_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn first_messages_that_come_at_once_share_one_dialog() {
+    let house = House::of(Obedient::ungated()).await;
+    let (body, told) = (message("hi"), async |body| chat(&house, body).await.whole().await);
+    let all = tokio::join!(told(&body), told(&body), told(&body), told(&body), told(&body), told(&body));
+    let all = [all.0, all.1, all.2, all.3, all.4, all.5];
+    let listed = house.get("/api/dialogs").await.json();
+    let [dialog] = listed["dialogs"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!(listed["current_dialog_id"], dialog["id"]);
+    assert!(all.iter().all(|told| told.header("tolka-session") == dialog["id"].as_str()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_whole_answer_is_what_the_stream_would_have_said() {
     let house = House::playing("opencode-rich", Pace::AtOnce).await;
     let streamed = chat(&house, &message("Do it")).await.whole().await;
