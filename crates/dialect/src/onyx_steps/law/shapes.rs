@@ -97,7 +97,7 @@ shapes! {
             must("name", TEXT),
             must("path", TEXT),
             must("preview_url", TEXT_OR_NULL),
-            must("download_url", TEXT),
+            must("download_url", TEXT_OR_NULL),
             must("mime_type", TEXT),
             must("size_bytes", Kind::Integer),
         ])),
