@@ -21,6 +21,6 @@ mod words;
 
 pub(crate) use carriage::CARRIAGE;
 pub use decode::Decoder;
-pub use encode::Encoder;
+pub use encode::{Encoder, in_workspace};
 pub(crate) use law::law;
 pub use packet::{cancelled_packet, error_packet};

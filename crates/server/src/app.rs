@@ -9,7 +9,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tolka_facts::event::{ParentKind, VersionChanged};
 use tolka_facts::{Event, Head, SessionId, Time, Tip};
 use tolka_journal::{Entry, Journal, Mark, Scope, SessionQuery, SessionRow};
@@ -75,6 +75,9 @@ pub(crate) struct Shared {
     pub(crate) port: u16,
     /// The journal's head before this run wrote anything.
     pub(crate) began_at: u64,
+    /// Held from the look for a current dialog to the choice of a new one: first messages that come at once would each
+    /// find none otherwise, and each make its own.
+    pub(crate) choosing: Mutex<()>,
 }
 
 impl std::ops::Deref for App {
@@ -189,6 +192,7 @@ impl Server {
             started: Time::now(),
             port: address.port(),
             began_at: head,
+            choosing: Mutex::default(),
         }));
         Ok(Server { app, listener, address, stop })
     }

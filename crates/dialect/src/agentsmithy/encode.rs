@@ -102,11 +102,11 @@ impl Encoder {
                 }
             }
             Event::PermissionAsked(e) => {
-                let args = Json::of(&ask::PermissionArgs::from(e));
+                let args = Json::of(&ask::PermissionArgs::new(e, &fact.session));
                 self.asked(e.request.as_str(), ask::PERMISSION, &args, out);
             }
             Event::QuestionAsked(e) => {
-                let args = Json::of(&ask::QuestionArgs::from(e));
+                let args = Json::of(&ask::QuestionArgs::new(e, &fact.session));
                 self.asked(e.request.as_str(), ask::QUESTION, &args, out);
             }
             Event::CompactionStarted(e) => self.start_summary(&e.id, out),

@@ -5,6 +5,7 @@ use serde_json::Value;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved};
 use tolka_facts::{ArtifactId, SessionId};
 
+use super::encode::in_workspace;
 use crate::uri::uri_path;
 
 #[derive(Debug, Serialize)]
@@ -14,20 +15,22 @@ pub(super) struct Artifact<'a> {
     name: &'a str,
     path: &'a str,
     preview_url: Option<&'a str>,
-    download_url: String,
+    /// Only what is in the workspace can be downloaded.
+    download_url: Option<String>,
     mime_type: &'a str,
     size_bytes: u64,
 }
 
 impl<'a> Artifact<'a> {
-    pub(super) fn new(saved: &'a ArtifactSaved, session: &SessionId) -> Self {
+    pub(super) fn new(saved: &'a ArtifactSaved, session: &SessionId, workspace: &str) -> Self {
+        let path = in_workspace(&saved.path, workspace);
         Artifact {
             id: saved.id.as_str(),
             r#type: type_of(saved),
             name: &saved.name,
-            path: &saved.path,
+            path,
             preview_url: saved.preview.as_deref(),
-            download_url: download_url(session, &saved.path),
+            download_url: (!leads_out(path)).then(|| download_url(session, path)),
             mime_type: &saved.mime,
             size_bytes: saved.size,
         }
@@ -83,5 +86,19 @@ pub(super) fn read(artifact: &Value) -> Option<ArtifactSaved> {
 }
 
 fn download_url(session: &SessionId, path: &str) -> String {
-    format!("/api/build/sessions/{session}/artifacts/{}", uri_path(path.trim_start_matches('/')))
+    format!("/api/build/sessions/{session}/artifacts/{}", uri_path(path))
+}
+
+/// Whether a path that stands in a workspace leaves it, by the look of it: links are for whoever reads the file.
+fn leads_out(path: &str) -> bool {
+    let mut depth = 0;
+    path.starts_with('/')
+        || path.split('/').any(|name| {
+            depth += match name {
+                "" | "." => 0,
+                ".." => -1,
+                _ => 1,
+            };
+            depth < 0
+        })
 }

@@ -114,7 +114,10 @@ impl crate::Encoder for Encoder {
                 out.push(&Packet::ModeUpdate { mode, description: (), timestamp });
             }
             Event::ArtifactSaved(e) => {
-                out.push(&Packet::ArtifactCreated { artifact: Artifact::new(e, &fact.session), timestamp });
+                out.push(&Packet::ArtifactCreated {
+                    artifact: Artifact::new(e, &fact.session, &tip.head.workspace),
+                    timestamp,
+                });
             }
             Event::PermissionAsked(e) => state.asked(e, tip, timestamp, blobs, out),
             Event::PermissionAnswered(e) => answered(e, tip, timestamp, out),
@@ -301,8 +304,8 @@ fn file_write(edit: &Edit<'_>, tool_call_id: Option<&str>, tip: &Tip, timestamp:
     out.push(&Packet::FileWrite { path, size_bytes: edit.size, operation, tool_call_id, timestamp });
 }
 
-/// As the document shows paths: from the session's folder on.
-fn in_workspace<'a>(path: &'a str, workspace: &str) -> &'a str {
+/// A path as document 001 shows them: from the session's folder on, if it is in there.
+pub fn in_workspace<'a>(path: &'a str, workspace: &str) -> &'a str {
     let workspace = workspace.trim_end_matches('/');
     let inside = path.strip_prefix(workspace).filter(|_| !workspace.is_empty()).and_then(|rest| rest.strip_prefix('/'));
     inside.filter(|rest| !rest.is_empty()).unwrap_or(path)

@@ -61,11 +61,30 @@ fn a_nextjs_app_is_a_web_app() {
 fn addresses_are_safe_in_a_url() {
     let mut session = Session::created();
     let preview = Some("http://localhost:4097/p/1/".to_owned());
-    session.tell(ArtifactSaved { preview, ..saved(ArtifactKind::Markdown, "/out puts/å?#%.md", "text/markdown") });
+    session.tell(ArtifactSaved { preview, ..saved(ArtifactKind::Markdown, "out puts/å?#%.md", "text/markdown") });
     let told = json!({"type": "artifact_created", "artifact": {
-        "id": "art_1", "type": "markdown", "name": "It", "path": "/out puts/å?#%.md",
+        "id": "art_1", "type": "markdown", "name": "It", "path": "out puts/å?#%.md",
         "preview_url": "http://localhost:4097/p/1/",
         "download_url": "/api/build/sessions/ses_retold/artifacts/out%20puts/%C3%A5%3F%23%25.md",
         "mime_type": "text/markdown", "size_bytes": 7}, "timestamp": "2025-01-20T12:00:00.000Z"});
     assert_eq!(session.packets(), [told]);
+}
+
+#[test]
+fn only_what_is_in_the_workspace_has_an_address() {
+    for (path, told, address) in [
+        ("outputs/a.md", "outputs/a.md", Some("outputs/a.md")),
+        ("/project/outputs/a.md", "outputs/a.md", Some("outputs/a.md")),
+        ("outputs/../a.md", "outputs/../a.md", Some("outputs/../a.md")),
+        ("/elsewhere/a.md", "/elsewhere/a.md", None),
+        ("/projects/a.md", "/projects/a.md", None),
+        ("/project/../a.md", "../a.md", None),
+        ("outputs/../../a.md", "outputs/../../a.md", None),
+    ] {
+        let mut session = Session::created();
+        session.tell(saved(ArtifactKind::Markdown, path, "text/markdown"));
+        let artifact = session.packets()[0]["artifact"].clone();
+        let address = address.map(|path| format!("/api/build/sessions/ses_retold/artifacts/{path}"));
+        assert_eq!((&artifact["path"], &artifact["download_url"]), (&json!(told), &json!(address)), "{path}");
+    }
 }

@@ -3,10 +3,11 @@
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tolka_facts::event::Stop;
 use tolka_facts::{Event, SessionId};
 use tolka_session::Accepted;
 
-use super::telling::{DROPPED, channel};
+use super::telling::{DROPPED, channel, named};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::late;
@@ -19,6 +20,7 @@ enum Told {
     User {
         checkpoint: Option<String>,
     },
+    ChatStart,
     Chat {
         content: String,
     },
@@ -42,24 +44,29 @@ impl Answer {
             Told::User { checkpoint } => {
                 self.metadata.extend(checkpoint.map(|checkpoint| ("checkpoint".to_owned(), json!(checkpoint))));
             }
+            // What was said before and after a tool call is two paragraphs.
+            Told::ChatStart if !self.content.is_empty() => self.content += "\n\n",
             Told::Chat { content } => self.content += &content,
             Told::Error { error } => self.error = Some(error),
-            Told::Other => {}
+            Told::ChatStart | Told::Other => {}
         }
     }
 
     /// What was said before an error is in the history; an answer that looked whole would hide the error.
-    fn finish(mut self, session: &SessionId, accepted: &Accepted) -> Result<Value, Fault> {
+    fn finish(mut self, session: &SessionId, accepted: &Accepted, stop: Stop) -> Result<Value, Fault> {
         if let Some(error) = self.error {
             return Err(Fault::Failed(error));
         }
         self.metadata.insert("turn".to_owned(), json!(accepted.turn));
+        self.metadata.insert("stop_reason".to_owned(), json!(stop));
         Ok(json!({ "content": self.content, "done": true, "dialog_id": session, "metadata": self.metadata }))
     }
 }
 
 pub(super) async fn when_over(app: App, session: SessionId, accepted: Accepted) -> Result<Response, Fault> {
-    late::answer(ending(app, session, accepted)).await
+    let turn = accepted.turn.clone();
+    let response = late::answer(ending(app, session.clone(), accepted)).await?;
+    Ok(named(response, &session, &turn))
 }
 
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
@@ -72,7 +79,7 @@ async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Valu
         }
     };
     match until_end(&app, &session, &accepted, &mut voice, hear).await? {
-        Ending::Over(_) => answer.finish(&session, &accepted),
+        Ending::Over(stop) => answer.finish(&session, &accepted, stop),
         Ending::Dropped => Err(Fault::Conflict(DROPPED.to_owned())),
         Ending::Deleted => Err(Fault::NotFound("The dialog was deleted.".to_owned())),
     }
@@ -89,20 +96,29 @@ mod tests {
         events.iter().for_each(|event| answer.hear(event.to_string().as_bytes()));
         let (turn, message) = (TurnId::from("trn_1"), MessageId::from("msg_1"));
         let accepted = Accepted { turn, message, seq: 2, ahead: 0, repeated: false };
-        answer.finish(&SessionId::from("ses_1"), &accepted)
+        answer.finish(&SessionId::from("ses_1"), &accepted, Stop::Cancelled)
     }
 
     #[test]
     fn the_answer_is_all_that_was_said() {
-        let user = json!({ "type": "user", "content": "hi", "checkpoint": "c1" });
-        let (one, two) = (json!({ "type": "chat", "content": "Hel" }), json!({ "type": "chat", "content": "lo" }));
-        let thought = json!({ "type": "reasoning", "content": "hm" });
-        let expected = json!({
-            "content": "Hello", "done": true, "dialog_id": "ses_1", "metadata": { "checkpoint": "c1", "turn": "trn_1" },
-        });
-        assert_eq!(finished(&[user, thought, one, json!({ "type": "chat_end" }), two]).unwrap(), expected);
-        let failed =
-            finished(&[json!({ "type": "chat", "content": "Hel" }), json!({ "type": "error", "error": "no" })]);
+        let (start, end) = (json!({ "type": "chat_start" }), json!({ "type": "chat_end" }));
+        let chat = |content: &str| json!({ "type": "chat", "content": content });
+        let told = [
+            json!({ "type": "user", "content": "hi", "checkpoint": "c1" }),
+            json!({ "type": "reasoning", "content": "hm" }),
+            start.clone(),
+            chat("Hel"),
+            chat("lo."),
+            end.clone(),
+            json!({ "type": "tool_call", "name": "read_file", "args": {} }),
+            start,
+            chat("Bye."),
+            end,
+        ];
+        let metadata = json!({ "checkpoint": "c1", "turn": "trn_1", "stop_reason": "cancelled" });
+        let expected = json!({ "content": "Hello.\n\nBye.", "done": true, "dialog_id": "ses_1", "metadata": metadata });
+        assert_eq!(finished(&told).unwrap(), expected);
+        let failed = finished(&[chat("Hel"), json!({ "type": "error", "error": "no" })]);
         assert!(matches!(failed, Err(Fault::Failed(words)) if words == "no"));
     }
 }

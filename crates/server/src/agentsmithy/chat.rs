@@ -18,17 +18,15 @@ use crate::stream::Had;
 pub(super) async fn send(State(app): State<App>, body: Body) -> Response {
     let body = match json_body(body).await {
         Ok(body) => body,
-        Err(fault) => return refused(&fault, None),
+        Err(fault) => return refused(&app, &fault, None).await,
     };
     let wants_stream = body.get("stream") != Some(&Value::Bool(false));
-    let sent = if wants_stream { and_tell(&app, &body).await } else { and_wait(app, &body).await };
-    sent.unwrap_or_else(|fault| {
-        if wants_stream {
-            refused(&fault, body.get("dialog_id").and_then(Value::as_str))
-        } else {
-            AgentSmithyError(fault).into_response()
-        }
-    })
+    let sent = if wants_stream { and_tell(&app, &body).await } else { and_wait(app.clone(), &body).await };
+    match sent {
+        Ok(response) => response,
+        Err(fault) if wants_stream => refused(&app, &fault, body.get("dialog_id").and_then(Value::as_str)).await,
+        Err(fault) => AgentSmithyError(fault).into_response(),
+    }
 }
 
 async fn and_tell(app: &App, body: &Value) -> Result<Response, Fault> {

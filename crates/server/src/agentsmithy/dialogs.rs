@@ -119,6 +119,7 @@ pub(super) async fn current_row(app: &App) -> Result<Option<SessionRow>, Fault> 
 
 /// The current dialog; if there is none, a new one that is current from now on.
 pub(super) async fn current_or_new(app: &App) -> Result<SessionId, Fault> {
+    let _choosing = app.choosing.lock().await;
     if let Some(row) = current_row(app).await? {
         return Ok(row.head.id);
     }

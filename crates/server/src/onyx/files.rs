@@ -9,8 +9,9 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::task::spawn_blocking;
+use tolka_dialect::onyx_steps::in_workspace;
 use tolka_dialect::uri_path;
-use tolka_facts::SessionId;
+use tolka_facts::Head;
 use tolka_journal::Mark;
 use tolka_workspace::{Folder, FolderError};
 
@@ -25,7 +26,8 @@ const LONGEST_PATH: usize = 4096;
 
 pub(super) async fn download(State(app): State<App>, Path((id, path)): Path<(String, String)>) -> Answered {
     let head = find(&app, &id).await?.head;
-    let Some(artifact) = Artifact::holding(&app, &head.id, &path).await? else {
+    let path = in_workspace(&path, &head.workspace).to_owned();
+    let Some(artifact) = Artifact::holding(&app, &head, &path).await? else {
         let words = "No artifact of this session is at that path; GET …/artifacts lists those there are.";
         return Err(Fault::NotFound(words.to_owned()).into());
     };
@@ -53,16 +55,16 @@ enum Artifact {
 
 impl Artifact {
     /// The artifact that holds what is at `path`: the outermost folder if there are several, for it shows the most.
-    async fn holding(app: &App, session: &SessionId, path: &str) -> Result<Option<Self>, Fault> {
+    async fn holding(app: &App, head: &Head, path: &str) -> Result<Option<Self>, Fault> {
         if path.len() > LONGEST_PATH {
             return Ok(None);
         }
         for (slash, _) in path.match_indices('/') {
-            if app.mark(session, Mark::Artifact(&path[..=slash])).await?.is_some() {
+            if is_saved(app, head, &path[..=slash]).await? {
                 return Ok(Some(Artifact::Folder(slash + 1)));
             }
         }
-        Ok(app.mark(session, Mark::Artifact(path)).await?.map(|_| Artifact::File))
+        Ok(is_saved(app, head, path).await?.then_some(Artifact::File))
     }
 
     fn read(self, workspace: &Folder, path: &str) -> Result<(File, u64), FolderError> {
@@ -74,6 +76,13 @@ impl Artifact {
             }
         }
     }
+}
+
+/// Agents name what they made by a path in the workspace or by a whole one; both are the same artifact.
+async fn is_saved(app: &App, head: &Head, path: &str) -> Result<bool, Fault> {
+    let whole = format!("{}/{path}", head.workspace.trim_end_matches('/'));
+    let is_known = app.mark(&head.id, Mark::Artifact(path)).await?.is_some();
+    Ok(is_known || app.mark(&head.id, Mark::Artifact(&whole)).await?.is_some())
 }
 
 /// Read as the client takes it. A file that shrinks meanwhile breaks the body off: its length was promised.

@@ -141,9 +141,9 @@ pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> 
 }
 
 pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
-    let session = find(&app, &id).await?.head.id;
+    let head = find(&app, &id).await?.head;
     let mut saved: Vec<(ArtifactSaved, Time, Time)> = Vec::new();
-    app.each_fact(&session, 0, |entry| {
+    app.each_fact(&head.id, 0, |entry| {
         let Event::ArtifactSaved(artifact) = &entry.fact.event else { return };
         let time = entry.fact.time;
         match saved.iter_mut().find(|(known, ..)| known.id == artifact.id) {
@@ -154,7 +154,7 @@ pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) ->
     .await?;
     let shown: Vec<Value> = saved
         .iter()
-        .map(|(artifact, created, updated)| shapes::artifact(&session, artifact, *created, *updated))
+        .map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated))
         .collect();
     Ok(Json(shown).into_response())
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use tolka_dialect::onyx::timestamp;
+use tolka_dialect::onyx_steps::in_workspace;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved, PermissionAsked};
 use tolka_facts::{Blobs, Head, SessionId, Time, Tip, TurnId};
 use tolka_session::UNNAMED;
@@ -46,7 +47,8 @@ pub(super) fn turn(session: &SessionId, turn: &TurnId, status: &str, index: u64)
     json!({ "turn_id": turn, "session_id": session, "status": status, "turn_index": index })
 }
 
-pub(super) fn artifact(session: &SessionId, saved: &ArtifactSaved, created: Time, updated: Time) -> Value {
+/// Its path is told as a download wants it.
+pub(super) fn artifact(head: &Head, saved: &ArtifactSaved, created: Time, updated: Time) -> Value {
     let kind = match saved.kind {
         ArtifactKind::WebApp | ArtifactKind::NextjsApp => "web_app",
         ArtifactKind::Presentation => "pptx",
@@ -59,10 +61,10 @@ pub(super) fn artifact(session: &SessionId, saved: &ArtifactSaved, created: Time
     };
     json!({
         "id": saved.id,
-        "session_id": session,
+        "session_id": head.id,
         "type": kind,
         "name": saved.name,
-        "path": saved.path,
+        "path": in_workspace(&saved.path, &head.workspace),
         "preview_url": saved.preview,
         "created_at": timestamp(created),
         "updated_at": timestamp(updated),

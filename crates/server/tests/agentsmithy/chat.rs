@@ -61,17 +61,55 @@ async fn without_a_dialog_the_current_one_is_used_or_a_new_one_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn first_messages_that_come_at_once_share_one_dialog() {
+    let house = House::of(Obedient::ungated()).await;
+    let (body, told) = (message("hi"), async |body| chat(&house, body).await.whole().await);
+    let all = tokio::join!(told(&body), told(&body), told(&body), told(&body), told(&body), told(&body));
+    let all = [all.0, all.1, all.2, all.3, all.4, all.5];
+    let listed = house.get("/api/dialogs").await.json();
+    let [dialog] = listed["dialogs"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!(listed["current_dialog_id"], dialog["id"]);
+    assert!(all.iter().all(|told| told.header("tolka-session") == dialog["id"].as_str()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_whole_answer_is_what_the_stream_would_have_said() {
     let house = House::playing("opencode-rich", Pace::AtOnce).await;
     let streamed = chat(&house, &message("Do it")).await.whole().await;
     let dialog = streamed.header("tolka-session").unwrap();
     let mut body = message("Do it");
     body["stream"] = json!(false);
-    let mut whole = house.post("/api/chat", body).await.json();
-    assert!(whole["metadata"]["turn"].take().as_str().unwrap().starts_with("trn_"));
-    let content = said(&events(&streamed.bytes));
-    let expected = json!({ "content": content, "done": true, "dialog_id": dialog, "metadata": { "turn": null } });
-    assert_eq!(whole, expected);
+    let whole = house.post("/api/chat", body).await;
+    let turn = whole.header("tolka-turn").unwrap();
+    let place = format!("/api/chat?dialog_id={dialog}&turn={turn}");
+    assert_eq!((whole.header("tolka-session"), whole.header("content-location")), (Some(dialog), Some(place.as_str())));
+    let streamed = events(&streamed.bytes);
+    let segments: Vec<String> = streamed.split(|event| event["type"] == "chat_end").map(said).collect();
+    assert!(segments.len() > 2, "segments that could be glued together");
+    let content = segments.join("\n\n").trim_end().to_owned();
+    let metadata = json!({ "turn": turn, "stop_reason": "end_turn" });
+    let expected = json!({ "content": content, "done": true, "dialog_id": dialog, "metadata": metadata });
+    assert_eq!(whole.json(), expected);
+    let again = events(&house.get(&place).await.bytes);
+    assert_eq!(said(&again), said(&streamed));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_whole_answer_says_that_its_turn_was_cancelled() {
+    let (agent, _gate) = Obedient::gated();
+    let house = House::of(agent).await;
+    let dialog = dialog(&house).await;
+    let mut body = message("hold");
+    body["stream"] = json!(false);
+    let cancel = async {
+        let mut watched = house.open("GET", &format!("/v1/sessions/{dialog}/events"), &[], None).await;
+        watched.until("held").await;
+        house.post(&format!("/v1/sessions/{dialog}/cancel"), json!({})).await
+    };
+    let (whole, cancelled) = tokio::join!(house.post("/api/chat", body), cancel);
+    assert_eq!((whole.status, cancelled.json()), (200, json!({ "cancelled": true })));
+    assert_eq!(whole.json()["metadata"]["stop_reason"], "cancelled");
+    assert_eq!(whole.json()["content"], "hold: held");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,9 @@ async fn refused_stream(house: &House, body: &Value, status: u16) -> String {
     let told = events(&refused.bytes);
     let [error, done] = told.as_slice() else { panic!("{told:?}") };
     assert_eq!((&error["type"], &done["type"], &done["done"]), (&json!("error"), &json!("done"), &json!(true)));
+    let current = house.get("/api/dialogs/current").await.json()["id"].clone();
+    let dialog = body["dialog_id"].as_str().or(current.as_str()).unwrap_or_default();
+    assert_eq!((&error["dialog_id"], &done["dialog_id"]), (&json!(dialog), &json!(dialog)));
     error["error"].as_str().unwrap().to_owned()
 }
 
@@ -53,8 +56,11 @@ async fn a_body_without_a_message_is_refused() {
         let refused = house.send("POST", "/api/chat", body).await;
         assert!(matches!(refused.status, 400 | 422), "{body}: {}", refused.status);
         assert_eq!(events(&refused.bytes).len(), 2);
+        assert!(events(&refused.bytes).iter().all(|event| event["dialog_id"] == ""), "{}", refused.text());
     }
     assert_eq!(house.get("/api/dialogs").await.json(), json!({ "dialogs": [] }), "no dialog was made");
+    crate::chat::dialog(&house).await;
+    refused_stream(&house, &json!({}), 422).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! What an agent made, downloaded; and nothing else.
 
+use serde_json::{Value, json};
 use tolka_agent::Pace;
 
 use crate::house::House;
@@ -81,4 +82,38 @@ async fn artifacts_are_downloads_and_never_pages() {
         assert!(refused.json()["detail"].is_string());
     }
     assert_eq!(house.get("/api/build/sessions/ses_none/artifacts/outputs/large.txt").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_in_a_packet_is_where_the_file_is() {
+    let house = House::written(|workspace| {
+        let inside = |path: &str| workspace.join(path).display().to_string();
+        making(&["outputs/a.txt", &inside("outputs/b.txt"), &inside("web/"), "/etc/hostname"])
+    })
+    .await;
+    let session = house.session().await;
+    let workspace = house.workspace();
+    std::fs::create_dir_all(workspace.join("outputs")).unwrap();
+    std::fs::create_dir_all(workspace.join("web")).unwrap();
+    for path in ["outputs/a.txt", "outputs/b.txt", "web/index.html"] {
+        std::fs::write(workspace.join(path), path).unwrap();
+    }
+    let told = house.post(&format!("/sessions/{session}/send-message?packets=steps"), json!({ "content": "Go" })).await;
+    let made = told.packets().into_iter().filter(|packet| packet["type"] == "artifact_created");
+    let [a, b, web, outside] = made.map(|packet| packet["artifact"].clone()).collect::<Vec<_>>().try_into().unwrap();
+    for (artifact, rest, content) in
+        [(a, "", "outputs/a.txt"), (b, "", "outputs/b.txt"), (web, "index.html", "web/index.html")]
+    {
+        let address = artifact["download_url"].as_str().unwrap().to_owned() + rest;
+        let file = house.get(&address).await;
+        assert_eq!((file.status, file.text().as_str()), (200, content), "{address}");
+    }
+    assert_eq!((&outside["path"], &outside["download_url"]), (&json!("/etc/hostname"), &json!(null)));
+    let listed = house.get(&format!("/api/build/sessions/{session}/artifacts")).await.json();
+    let paths: Vec<&Value> = listed.as_array().unwrap().iter().map(|artifact| &artifact["path"]).collect();
+    assert_eq!(paths, ["outputs/a.txt", "outputs/b.txt", "web/", "/etc/hostname"]);
+    for path in ["%2Fetc%2Fhostname", "/etc/hostname"] {
+        let refused = house.get(&format!("/api/build/sessions/{session}/artifacts/{path}")).await;
+        assert_eq!(refused.status, 403, "{path}: {}", refused.text());
+    }
 }

@@ -56,6 +56,13 @@ impl House {
         House::of(replay(&script, pace)).await
     }
 
+    /// One whose agent plays what is written for the folder it works in.
+    pub(crate) async fn written(script: impl FnOnce(&Path) -> String) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let agent = replay(&script(&workspace(folder.path())), Pace::AtOnce);
+        House::at(folder, agent, 100).await
+    }
+
     pub(crate) async fn of(agent: Arc<dyn Agent>) -> Self {
         House::at(tempfile::tempdir().unwrap(), agent, 100).await
     }
