@@ -161,10 +161,12 @@ fn a_person_is_asked_by_a_call() {
     session.tell(QuestionAsked { request: RequestId::from("que_1"), call: None, questions: vec![question] });
     let asked = json!({"type": "tool_call", "name": "request_permission", "args": {"request_id": "per_1",
         "permission": "bash", "title": "Run ls", "patterns": ["ls *"],
-        "options": [{"id": "once", "name": "Allow", "kind": "allow_once"}]}, "dialog_id": "ses_1"});
+        "options": [{"id": "once", "name": "Allow", "kind": "allow_once"}],
+        "answer": "POST /v1/sessions/ses_1/answers/per_1 with {\"option\": \"<id>\"}"}, "dialog_id": "ses_1"});
+    let how = "POST /v1/sessions/ses_1/answers/que_1 with {\"answers\": [[\"<label>\"]]}, a list for each question";
     let question = json!({"type": "tool_call", "name": "ask_question", "args": {"request_id": "que_1", "questions":
-        [{"question": "Which?", "header": "Colour", "options": [{"label": "Red", "description": "Warm"}]}]},
-        "dialog_id": "ses_1"});
+        [{"question": "Which?", "header": "Colour", "options": [{"label": "Red", "description": "Warm"}]}],
+        "answer": how}, "dialog_id": "ses_1"});
     assert_eq!(session.packets()[1..], [asked, question]);
 }
 
