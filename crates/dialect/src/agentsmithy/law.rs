@@ -13,6 +13,7 @@ const MANNERS: Manners = Manners {
     id: Some(&rules::ID),
     event: Some((&rules::EVENT, &[])),
     data: Some(&rules::DATA),
+    blank: Some(&rules::DATA),
     json: &rules::JSON,
     cut: &rules::CUT,
 };

@@ -19,6 +19,9 @@ pub(crate) struct Manners {
     /// `data:` stands in one line, with nothing but `event:` and `id:` before it in its event and a space behind the
     /// colon.
     pub(crate) data: Option<&'static Rule>,
+    /// No empty line but the one that ends an event: a client that cuts the stream at two line ends finds the next event
+    /// behind it, and not at its beginning.
+    pub(crate) blank: Option<&'static Rule>,
     /// What an event holds is one JSON object.
     pub(crate) json: &'static Rule,
     /// The stream does not end inside an event.
@@ -28,8 +31,10 @@ pub(crate) struct Manners {
 impl Manners {
     pub(super) fn rules(&self) -> Vec<&'static Rule> {
         let event = self.event.map(|(rule, _)| rule);
-        let rules = [self.bare, self.crlf, self.id, event, self.data, Some(self.json), Some(self.cut)];
-        rules.into_iter().flatten().collect()
+        let rules = [self.bare, self.crlf, self.id, event, self.data, self.blank, Some(self.json), Some(self.cut)];
+        let mut rules: Vec<_> = rules.into_iter().flatten().collect();
+        rules.dedup();
+        rules
     }
 
     /// For lines that readers cannot make out at all.
@@ -53,6 +58,8 @@ pub(super) struct Lines {
     open: OpenEvent,
     /// What was seen in the event that is open.
     seen: Seen,
+    /// The line before was empty, or there was none.
+    is_after_empty: bool,
     /// Told once: it is the same on every line.
     told_crlf: bool,
 }
@@ -70,7 +77,7 @@ enum Seen {
 impl Lines {
     pub(super) fn new(manners: &'static Manners, limit: usize) -> Self {
         let (lines, open) = (LineReader::new(limit), OpenEvent::default());
-        Lines { manners, limit, lines, open, seen: Seen::Fields, told_crlf: false }
+        Lines { manners, limit, lines, open, seen: Seen::Fields, is_after_empty: true, told_crlf: false }
     }
 
     pub(super) fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<Event>, found: &mut Vec<Finding>) {
@@ -120,6 +127,8 @@ impl Lines {
     /// Holds a line against the manners before it is taken.
     fn judge(&mut self, line: &Line, text: &str, add: &mut dyn FnMut(&'static Rule, &str)) {
         let manners = self.manners;
+        let is_empty = text.is_empty() && !line.is_too_long;
+        let is_surplus = std::mem::replace(&mut self.is_after_empty, is_empty) && is_empty;
         if let Some(rule) = manners.crlf.filter(|_| line.ends_in_cr && !self.told_crlf) {
             self.told_crlf = true;
             add(rule, "the line ends in CR or CR LF, and those after it may as well");
@@ -134,6 +143,9 @@ impl Lines {
             add(manners.json, "the line is not UTF-8");
         }
         if text.is_empty() {
+            if let Some(rule) = manners.blank.filter(|_| is_surplus) {
+                add(rule, "an empty line too many: it stands before the next event and hides it");
+            }
             self.seen = Seen::Fields;
         } else if !self.open.is_packet(line) {
             self.judge_field(text, add);

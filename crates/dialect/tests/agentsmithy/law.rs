@@ -49,9 +49,10 @@ fn a_right_stream_has_no_findings() {
 
 #[test]
 fn a_fault_in_an_event_is_found() {
-    let faults: [(usize, &str, &str, &str); 26] = [
+    let faults: [(usize, &str, &str, &str); 27] = [
         (3, "data: ", "data:", "data-line"),
         (3, "data: ", ": hm\ndata: ", "data-line"),
+        (3, "data: ", "\ndata: ", "data-line"),
         (3, "data: ", "id: 1\ndata: ", "id-line"),
         (3, "data: ", "event: message\ndata: ", "event-line"),
         (3, "data: ", "", "bare-json"),

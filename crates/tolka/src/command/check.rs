@@ -2,6 +2,7 @@
 
 pub(super) mod answer;
 mod report;
+mod silence;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::print;
 use crate::source::Source;
 use answer::Answer;
 use report::{Ended, Form, Report};
+use silence::Silence;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -135,10 +137,12 @@ impl Check {
         };
         trial.report.dialect = Some(dialect);
         let judge = trial.judge.insert(dialect.judge());
+        let mut silence = Silence::new(is_url && !self.json);
         loop {
-            match source.next().await {
+            match silence.watch(source.next()).await {
                 Ok(Some(chunk)) => {
                     let is_enough = self.feed(judge, &chunk, &mut trial.found);
+                    silence.heard(judge.tally().values().sum());
                     trial.report.tell(&mut trial.found)?;
                     if is_enough {
                         return Ok(Ended::Left);

@@ -41,4 +41,4 @@ rules! {
 }
 
 pub(super) const MANNERS: Manners =
-    Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+    Manners { bare: None, crlf: None, id: None, event: None, data: None, blank: None, json: &JSON, cut: &CUT };

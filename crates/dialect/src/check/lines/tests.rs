@@ -16,10 +16,12 @@ const STRICT: Manners = Manners {
     id: None,
     event: Some((&EVENT, &["message"])),
     data: Some(&DATA),
+    blank: None,
     json: &JSON,
     cut: &CUT,
 };
-const FREE: Manners = Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+const FREE: Manners =
+    Manners { bare: None, crlf: None, id: None, event: None, data: None, blank: None, json: &JSON, cut: &CUT };
 
 type Read = (Vec<(u64, String)>, Vec<(u64, &'static str)>);
 

@@ -8,6 +8,7 @@ pub(super) const MANNERS: Manners = Manners {
     id: None,
     event: Some((&EVENT_NAME, &["message"])),
     data: Some(&FRAMING),
+    blank: None,
     json: &JSON,
     cut: &CUT,
 };

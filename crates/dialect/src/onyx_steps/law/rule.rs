@@ -74,6 +74,7 @@ pub(super) static MANNERS: Manners = Manners {
     id: None,
     event: Some((&EVENT, &["message"])),
     data: Some(&DATA),
+    blank: None,
     json: &JSON,
     cut: &CUT,
 };

@@ -4,7 +4,7 @@ use crate::check::{Manners, Rule};
 
 /// A file has a fact per line, a stream an event per fact, with its position in `id:`.
 pub(super) const MANNERS: Manners =
-    Manners { bare: None, crlf: None, id: None, event: None, data: None, json: &JSON, cut: &CUT };
+    Manners { bare: None, crlf: None, id: None, event: None, data: None, blank: None, json: &JSON, cut: &CUT };
 
 const JSON: Rule = Rule { name: "json", section: "Facts", demand: "A fact is one JSON object." };
 const CUT: Rule = Rule { name: "cut", section: "Facts", demand: "The stream does not end inside a fact." };
