@@ -18,7 +18,8 @@ use crate::host::{Hosted, config};
   tolka serve --agent replay:run.jsonl --pace 10
   tolka serve --host 0.0.0.0 --token \"$(openssl rand -hex 24)\" --allow-host my-machine
 
-The first line on stdout is the URL. Clients of OpenCode, of Onyx Build Mode and browsers all use it.")]
+The first line on stdout is the URL. Clients of OpenCode, of Onyx Build Mode, of AgentSmithy
+and browsers all use it.")]
 pub(crate) struct Serve {
     /// Address to listen on; off loopback a token is needed
     #[arg(long, default_value = "127.0.0.1", value_name = "H")]
