@@ -15,7 +15,7 @@ after(() => Promise.all(ends.map((end) => end())));
 const tools = (items) => items.filter((item) => item.tool).map(({ tool, status }) => `${tool} ${status}`);
 const prompts = (items) => items.filter((item) => item.role === "user").map((item) => item.text);
 
-test("OpenCode's rich turn, prompted by Onyx and by the document's client", async (t) => {
+test("OpenCode's rich turn, prompted by Onyx and by the clients of documents 004, 003 and 001", async (t) => {
   const scene = await Scene.set(t, browser, { agent: recording("opencode-rich"), pace: 6 });
   await scene.play([["onyx", "first, by Onyx"]]);
   await scene.play([["document", "second, by the document"]]);

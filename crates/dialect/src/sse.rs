@@ -134,6 +134,20 @@ impl OpenEvent {
     }
 }
 
+/// Reads every event. The first that cannot be read is told; those after it are read all the same.
+pub(crate) fn read_all<E: ToString>(
+    events: &[SseEvent],
+    mut read: impl FnMut(&SseEvent) -> Result<(), E>,
+) -> Result<(), DecodeError> {
+    let mut first_problem = None;
+    for event in events {
+        if let Err(problem) = read(event) {
+            first_problem.get_or_insert_with(|| DecodeError { line: event.line, problem: problem.to_string() });
+        }
+    }
+    first_problem.map_or(Ok(()), Err)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

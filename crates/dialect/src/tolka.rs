@@ -4,8 +4,9 @@
 mod carriage;
 mod law;
 
-use tolka_facts::{Blobs, Draft, Fact, Tip};
+use tolka_facts::{Blobs, Draft, Fact, FactError, Tip};
 
+use crate::sse::read_all;
 use crate::{DecodeError, Frames, Heard, SseEvent, SseReader};
 
 pub(crate) use carriage::CARRIAGE;
@@ -43,19 +44,11 @@ impl crate::Decoder for Decoder {
     }
 }
 
-/// The first that cannot be read is told; those after it are read all the same.
 fn hear_all(events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
-    let mut read = Ok(());
-    for event in events {
-        read = read.and(hear(event, out));
-    }
-    read
-}
-
-fn hear(event: &SseEvent, out: &mut Vec<Heard>) -> Result<(), DecodeError> {
-    let fact =
-        Fact::from_json(event.data.as_bytes()).map_err(|e| DecodeError { line: event.line, problem: e.to_string() })?;
-    let draft = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
-    out.push(Heard { session: Some(fact.session), time: Some(fact.time), draft });
-    Ok(())
+    read_all(events, |event| {
+        let fact = Fact::from_json(event.data.as_bytes())?;
+        let draft = Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+        out.push(Heard { session: Some(fact.session), time: Some(fact.time), draft });
+        Ok::<_, FactError>(())
+    })
 }

@@ -15,6 +15,7 @@ use tolka_facts::{Block, CallId, Draft, Event, Json, MessageId, PartId, SessionI
 use super::ask;
 use super::encode::INTERRUPTED;
 use super::tools::Call;
+use crate::sse::read_all;
 use crate::{DecodeError, Heard, SseEvent, SseReader};
 use calls::OpenCalls;
 
@@ -65,17 +66,11 @@ impl crate::Decoder for Decoder {
 
 impl Decoder {
     fn events(&mut self, events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
-        let mut first_problem = None;
-        for event in events {
-            match Json::parse(&event.data) {
-                Ok(raw) => self.packet(&raw, out),
-                Err(e) if first_problem.is_none() => {
-                    first_problem = Some(DecodeError { line: event.line, problem: e.to_string() });
-                }
-                Err(_) => {}
-            }
-        }
-        first_problem.map_or(Ok(()), Err)
+        read_all(events, |event| {
+            let raw = Json::parse(&event.data)?;
+            self.packet(&raw, out);
+            Ok::<_, serde_json::Error>(())
+        })
     }
 
     fn packet(&mut self, raw: &Json, out: &mut Vec<Heard>) {

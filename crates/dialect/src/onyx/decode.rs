@@ -16,6 +16,7 @@ use tolka_facts::{
 use super::error::{CommonError, INTERRUPTED};
 use super::packet::{Approval, Artifact, ErrorPacket, Packet, ToolPacket};
 use super::{rules, stamp};
+use crate::sse::read_all;
 use crate::{DecodeError, Heard, SseEvent, SseReader};
 
 #[derive(Debug, Default)]
@@ -56,21 +57,13 @@ impl crate::Decoder for Decoder {
 
 impl Decoder {
     fn events(&mut self, events: &[SseEvent], out: &mut Vec<Heard>) -> Result<(), DecodeError> {
-        let mut first_problem = None;
-        for event in events {
-            match Json::parse(&event.data) {
-                Ok(raw) => {
-                    let mut drafts = Vec::new();
-                    self.packet(&raw, event.event.as_deref(), &mut drafts);
-                    out.extend(Heard::all(drafts, None, stamp::read(&raw)));
-                }
-                Err(e) if first_problem.is_none() => {
-                    first_problem = Some(DecodeError { line: event.line, problem: e.to_string() });
-                }
-                Err(_) => {}
-            }
-        }
-        first_problem.map_or(Ok(()), Err)
+        read_all(events, |event| {
+            let raw = Json::parse(&event.data)?;
+            let mut drafts = Vec::new();
+            self.packet(&raw, event.event.as_deref(), &mut drafts);
+            out.extend(Heard::all(drafts, None, stamp::read(&raw)));
+            Ok::<_, serde_json::Error>(())
+        })
     }
 
     fn packet(&mut self, raw: &Json, event: Option<&str>, out: &mut Vec<Draft>) {
