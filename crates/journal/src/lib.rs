@@ -44,6 +44,10 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// The `seq` that a mark stands at; [`Mark`] has the names in use.
     fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>>;
 
+    /// Where marks of a kind stand, the latest first: up to `limit` of those before `seq`. What it takes does not grow
+    /// with the session.
+    fn marks(&self, session: &SessionId, kind: MarkKind, before: u64, limit: usize) -> Pending<'_, Vec<u64>>;
+
     /// Keeps a state of a fold, to start from later. Losing one costs time, nothing else.
     fn keep(&self, session: &SessionId, name: &str, state: Kept) -> Pending<'_, ()>;
 
@@ -117,6 +121,27 @@ pub enum Mark<'a> {
     Chosen,
 }
 
+/// Marks that can be listed in the order of what they stand at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkKind {
+    Prompt,
+    TurnStart,
+    TurnEnd,
+    Artifact,
+}
+
+impl MarkKind {
+    /// What the names of its marks start with; see [`Mark`].
+    fn prefix(self) -> &'static str {
+        match self {
+            MarkKind::Prompt => "prompt:",
+            MarkKind::TurnStart => "turn:",
+            MarkKind::TurnEnd => "end:",
+            MarkKind::Artifact => "artifact:",
+        }
+    }
+}
+
 /// Marks of this kind stand where they were set last, all others where they were set first: a request key that was
 /// used stays where it was used.
 const MOVING: &str = "last:";
@@ -161,6 +186,9 @@ pub struct SessionQuery {
     pub after: Option<SessionId>,
     /// Deleted ones too, for the purge.
     pub deleted: bool,
+    /// Only those in which a turn is open or prompts wait; for a start. Of a file that an older version wrote it may give
+    /// others too.
+    pub open: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -34,7 +34,7 @@ use self::lock::Lock;
 use self::queue::Queue;
 use self::reader::Readers;
 use self::writer::{Reply, Request, Work};
-use crate::{Append, Entry, Journal, JournalError, Kept, Pending, Purged, Scope, SessionQuery, SessionRow};
+use crate::{Append, Entry, Journal, JournalError, Kept, MarkKind, Pending, Purged, Scope, SessionQuery, SessionRow};
 
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {
@@ -171,6 +171,11 @@ impl Journal for Sqlite {
     fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>> {
         let (session, name) = (session.clone(), name.to_owned());
         Box::pin(self.readers.run(move |conn| queries::mark(conn, &session, &name)))
+    }
+
+    fn marks(&self, session: &SessionId, kind: MarkKind, before: u64, limit: usize) -> Pending<'_, Vec<u64>> {
+        let session = session.clone();
+        Box::pin(self.readers.run(move |conn| queries::marks(conn, &session, kind, before, limit)))
     }
 
     fn keep(&self, session: &SessionId, name: &str, kept: Kept) -> Pending<'_, ()> {

@@ -80,7 +80,7 @@ impl Desk {
 
     /// Takes up what a crash left: open turns end as interrupted, queues go on.
     pub async fn recover(&self) -> Result<usize, SessionError> {
-        let rows = self.0.journal.sessions(SessionQuery::default()).await?;
+        let rows = self.0.journal.sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
         let mut recovered = 0;
         for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0) {
             match self.tip(&row.head.id).await {

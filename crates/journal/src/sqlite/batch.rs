@@ -29,6 +29,8 @@ pub(super) struct HeadRow {
     pub(super) workspace: String,
     pub(super) updated: u64,
     pub(super) deleted: bool,
+    /// A restart has something to take up: an open turn, or prompts that wait.
+    pub(super) open: bool,
     pub(super) json: Vec<u8>,
 }
 
@@ -38,6 +40,7 @@ impl HeadRow {
             workspace: head.workspace.clone(),
             updated: head.updated.micros(),
             deleted: head.deleted,
+            open: head.busy || head.queued > 0,
             // A head has string keys only, and writing to a Vec cannot fail.
             json: serde_json::to_vec(head).unwrap_or_default(),
         }

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::ring::Room;
 use super::rows::crc;
 use super::schema::{integer, natural};
-use crate::{Entry, JournalError, Kept, Scope, SessionQuery, SessionRow};
+use crate::{Entry, JournalError, Kept, MarkKind, Scope, SessionQuery, SessionRow};
 
 pub(super) fn facts(conn: &Connection, scope: &Scope, after: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
     match scope {
@@ -119,6 +119,23 @@ pub(super) fn mark(conn: &Connection, session: &SessionId, name: &str) -> Result
     Ok(select.query_row(params![session.as_str(), name], |row| row.get(0)).optional()?.map(natural))
 }
 
+pub(super) fn marks(
+    conn: &Connection,
+    session: &SessionId,
+    kind: MarkKind,
+    before: u64,
+    limit: usize,
+) -> Result<Vec<u64>, Fault> {
+    // The words of the index, so that it is used: the latest of a kind are its last entries.
+    let mut select = conn.prepare_cached(
+        "SELECT seq FROM marks WHERE session = (SELECT num FROM sessions WHERE id = ?1)
+         AND substr(name, 1, instr(name, ':')) = ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4",
+    )?;
+    let values = params![session.as_str(), kind.prefix(), integer(before), integer(limit as u64)];
+    let seqs = select.query_map(values, |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
+    Ok(seqs.into_iter().map(natural).collect())
+}
+
 /// A state that does not match its checksum is passed over: an earlier one costs time, a wrong one the truth.
 pub(super) fn kept(
     conn: &Connection,
@@ -173,6 +190,9 @@ pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<Se
     let (mut sql, mut values) = (format!("{SESSION} WHERE id NOT GLOB 'srv_*'"), Vec::<Value>::new());
     if !query.deleted {
         sql += " AND deleted = 0";
+    }
+    if query.open {
+        sql += " AND open = 1";
     }
     if let Some(workspace) = &query.workspace {
         sql += " AND workspace = ?";

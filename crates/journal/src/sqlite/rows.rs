@@ -49,19 +49,21 @@ pub(super) fn upsert_session(conn: &Connection, batch: &Batch, num: Option<i64>)
         }
     };
     let seq = integer(batch.last_seq());
-    let values = (&head.workspace, integer(head.updated), head.deleted, crc(&head.json), &head.json);
-    let (workspace, updated, deleted, crc, json) = values;
+    let HeadRow { workspace, deleted, open, json, .. } = head;
+    let (updated, crc) = (integer(head.updated), crc(json));
     if let Some(num) = num {
         conn.prepare_cached(
-            "UPDATE sessions SET seq = ?2, workspace = ?3, updated = ?4, deleted = ?5, crc = ?6, head = ?7 WHERE num = ?1",
+            "UPDATE sessions SET seq = ?2, workspace = ?3, updated = ?4, deleted = ?5, crc = ?6, head = ?7, open = ?8
+             WHERE num = ?1",
         )?
-        .execute(params![num, seq, workspace, updated, deleted, crc, json])?;
+        .execute(params![num, seq, workspace, updated, deleted, crc, json, open])?;
         return Ok(num);
     }
     conn.prepare_cached(
-        "INSERT INTO sessions(id, seq, workspace, updated, deleted, crc, head) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO sessions(id, seq, workspace, updated, deleted, crc, head, open)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
-    .execute(params![batch.session.as_str(), seq, workspace, updated, deleted, crc, json])?;
+    .execute(params![batch.session.as_str(), seq, workspace, updated, deleted, crc, json, open])?;
     Ok(conn.last_insert_rowid())
 }
 

@@ -14,7 +14,7 @@ use super::fault::{Fault, Site};
 use crate::JournalError;
 
 /// The format that this build writes, in the file's `user_version`.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const PAGE_SIZE: u64 = 4096;
 
 /// Nobody in this process waits for a lock of SQLite's; a backup tool beside it may hold one for a moment.
@@ -28,7 +28,7 @@ const TABLES: &str = "
     CREATE TABLE sessions(
         num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL,
         workspace TEXT NOT NULL, updated INTEGER NOT NULL, deleted INTEGER NOT NULL,
-        crc INTEGER NOT NULL, head BLOB NOT NULL);
+        crc INTEGER NOT NULL, head BLOB NOT NULL, open INTEGER NOT NULL DEFAULT 1);
     CREATE INDEX sessions_by_time ON sessions(updated, num);
     CREATE INDEX sessions_by_workspace ON sessions(workspace, updated, num);
 
@@ -54,6 +54,13 @@ const TABLES: &str = "
 
     -- Sessions whose row is gone and whose facts are still being removed.
     CREATE TABLE purging(session INTEGER PRIMARY KEY);
+";
+
+/// What format 2 added, in words that a file of format 1 can be brought up with as well: sessions that a restart has to
+/// take up (in a file of format 1 all of them may be), and marks in their order.
+const INDEXES: &str = "
+    CREATE INDEX sessions_open ON sessions(num) WHERE open = 1;
+    CREATE INDEX marks_by_kind ON marks(session, substr(name, 1, instr(name, ':')), seq);
 ";
 
 /// Makes the folder, private to its user, where it is missing.
@@ -85,9 +92,13 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
          PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 8388608;",
     )?;
     conn.set_prepared_statement_cache_capacity(64);
-    if found == 0 {
-        create(&conn)?;
-        File::open(&site.dir)?.sync_all()?;
+    match found {
+        0 => {
+            create(&conn)?;
+            File::open(&site.dir)?.sync_all()?;
+        }
+        1 => bring_up(&conn)?,
+        _ => {}
     }
     if let Some(bytes) = max_bytes {
         let pages = i64::try_from(bytes / PAGE_SIZE).unwrap_or(i64::MAX).max(1);
@@ -100,7 +111,16 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
 fn create(conn: &Connection) -> Result<(), Fault> {
     let random = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
     conn.execute_batch(&format!(
-        "BEGIN IMMEDIATE; {TABLES} INSERT INTO meta VALUES ('epoch', '{random:016x}'); PRAGMA user_version = {FORMAT}; COMMIT;"
+        "BEGIN IMMEDIATE; {TABLES} {INDEXES} INSERT INTO meta VALUES ('epoch', '{random:016x}'); PRAGMA user_version = {FORMAT}; COMMIT;"
+    ))?;
+    Ok(())
+}
+
+/// From format 1, all or nothing.
+fn bring_up(conn: &Connection) -> Result<(), Fault> {
+    conn.execute_batch(&format!(
+        "BEGIN IMMEDIATE; ALTER TABLE sessions ADD COLUMN open INTEGER NOT NULL DEFAULT 1; {INDEXES}
+         PRAGMA user_version = {FORMAT}; COMMIT;"
     ))?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tolka_facts::Hash;
-use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Mark, Scope, SessionQuery, TIP};
+use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Mark, MarkKind, Scope, SessionQuery, TIP};
 
 use crate::common::{batch, deleted, fact, facts, facts_of, follow, head, read_all, scope, session, told};
 
@@ -23,6 +23,7 @@ macro_rules! conform {
             the_first_value_of_a_watch_is_right
             marks_stay_where_they_were_first_set
             marks_of_the_last_move
+            marks_are_listed_by_kind_the_latest_first
             states_are_kept
             blobs_come_with_their_facts
             sessions_are_listed_latest_first
@@ -265,6 +266,27 @@ pub(crate) async fn marks_stay_where_they_were_first_set(open: Open<'_>) {
         (&session("none"), "turn", None),
     ] {
         assert_eq!(journal.mark(session, name).await.unwrap(), seq, "{session} {name}");
+    }
+}
+
+pub(crate) async fn marks_are_listed_by_kind_the_latest_first(open: Open<'_>) {
+    let (journal, a, b) = (open(), session("a"), session("b"));
+    let marks = |names: &[(&str, u64)]| names.iter().map(|(name, seq)| ((*name).to_owned(), *seq)).collect();
+    let named = [("turn:x", 2), ("end:x", 3), ("turn:y:z", 4), ("artifact:turn:q", 5), ("end:y:z", 6), ("turn:w", 9)];
+    journal.append(Append { marks: marks(&named), ..batch(&a, 1..=9) }).await.unwrap();
+    journal.append(Append { marks: marks(&[("turn:x", 1)]), ..batch(&b, 1..=1) }).await.unwrap();
+    let journal = open();
+    for (session, kind, before, limit, expected) in [
+        (&a, MarkKind::TurnStart, u64::MAX, 9, vec![9, 4, 2]),
+        (&a, MarkKind::TurnStart, 9, 1, vec![4]),
+        (&a, MarkKind::TurnStart, 2, 9, vec![]),
+        (&a, MarkKind::TurnEnd, u64::MAX, 9, vec![6, 3]),
+        (&a, MarkKind::Artifact, u64::MAX, 9, vec![5]),
+        (&a, MarkKind::Prompt, u64::MAX, 9, vec![]),
+        (&b, MarkKind::TurnStart, u64::MAX, 9, vec![1]),
+        (&session("none"), MarkKind::TurnStart, u64::MAX, 9, vec![]),
+    ] {
+        assert_eq!(journal.marks(session, kind, before, limit).await.unwrap(), expected, "{session} {kind:?} {before}");
     }
 }
 

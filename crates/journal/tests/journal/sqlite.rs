@@ -3,9 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use tolka_journal::{Append, Journal, JournalError, Scope, SessionQuery, Sqlite, SqliteOptions};
+use tolka_journal::{Append, Journal, JournalError, MarkKind, Scope, SessionQuery, Sqlite, SqliteOptions};
 
-use crate::common::{batch, fact, open, read_all, scope, session};
+use crate::common::{batch, fact, head, open, read_all, scope, session, told};
 
 fn reopener() -> impl FnMut() -> Arc<dyn Journal> + Send {
     let dir = tempfile::tempdir().unwrap();
@@ -83,7 +83,27 @@ async fn a_newer_format_is_refused_by_name() {
     db.pragma_update(None, "user_version", 99).unwrap();
     drop(db);
     let error = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap_err();
-    assert!(matches!(error, JournalError::TooNew { found: 99, known: 1, .. }), "{error}");
+    assert!(matches!(error, JournalError::TooNew { found: 99, known: 2, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_format_is_brought_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let (journal, a) = (open(dir.path()), session("a"));
+    let marks = vec![("turn:x".to_owned(), 1), ("turn:y".to_owned(), 2)];
+    journal.append(Append { marks, ..told(&a, 1..=2, head(&a, "/", 1)) }).await.unwrap();
+    journal.close();
+    drop(journal);
+    let db = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+    let old = "DROP INDEX sessions_open; DROP INDEX marks_by_kind; ALTER TABLE sessions DROP COLUMN open; PRAGMA user_version = 1;";
+    db.execute_batch(old).unwrap();
+    drop(db);
+    let (journal, opened) = (open(dir.path()), SessionQuery { open: true, ..SessionQuery::default() });
+    assert_eq!(journal.marks(&a, MarkKind::TurnStart, u64::MAX, 9).await.unwrap(), [2, 1]);
+    assert_eq!(journal.sessions(opened.clone()).await.unwrap().len(), 1, "it may be open");
+    journal.append(told(&a, 3..=3, head(&a, "/", 2))).await.unwrap();
+    assert_eq!(journal.sessions(opened).await.unwrap(), [], "now it is known that it is not");
+    assert_eq!(read_all(&*journal, &scope(&a), 0).await.unwrap().len(), 3);
 }
 
 #[tokio::test]

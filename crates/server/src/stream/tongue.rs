@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tolka_journal::Journal;
 
 use super::chunk::Chunk;
@@ -19,6 +20,8 @@ const PAGE: usize = 256;
 #[derive(Clone)]
 pub(crate) struct Tongues {
     journal: Arc<dyn Journal>,
+    /// When memory is short: connections that have not moved since this moment should go.
+    pressure: watch::Sender<Option<Instant>>,
     /// A std mutex: held for a look-up, never over an await.
     open: Arc<Mutex<HashMap<Channel, Weak<Tongue>>>>,
 }
@@ -41,11 +44,17 @@ struct Log {
 
 impl Tongues {
     pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
-        Tongues { journal, open: Arc::default() }
+        Tongues { journal, pressure: watch::Sender::new(None), open: Arc::default() }
     }
 
     pub(super) fn journal(&self) -> &Arc<dyn Journal> {
         &self.journal
+    }
+
+    /// Set to a moment when memory is short: a connection whose client has taken nothing since then is cut off, and comes
+    /// back at its position when it can.
+    pub(crate) fn pressure(&self) -> watch::Receiver<Option<Instant>> {
+        self.pressure.subscribe()
     }
 
     pub(super) fn join(&self, channel: &Channel) -> Arc<Tongue> {

@@ -30,8 +30,10 @@ pub(super) struct ListQuery {
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
     let after = query.after.map(SessionId::from);
-    let rows =
-        app.journal().sessions(SessionQuery { workspace: query.workspace, limit, after, deleted: false }).await?;
+    let rows = app
+        .journal()
+        .sessions(SessionQuery { workspace: query.workspace, limit, after, ..SessionQuery::default() })
+        .await?;
     let next = (rows.len() == limit).then(|| rows.last().map(|row| row.head.id.clone())).flatten();
     let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head, row.seq)).collect();
     Ok(axum::Json(json!({ "sessions": sessions, "next": next })).into_response())
