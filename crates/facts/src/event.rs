@@ -38,6 +38,10 @@ macro_rules! events {
                 match self { $(Event::$variant(data) => out.serialize_field("data", data)),* }
             }
 
+            pub(crate) fn write_data(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+                match self { $(Event::$variant(data) => serde_json::to_writer(out, data)),* }
+            }
+
             /// `None` for a name that this version does not know.
             pub(crate) fn deserialize_data<'de, M: serde::de::MapAccess<'de>>(
                 name: &str,

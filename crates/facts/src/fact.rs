@@ -1,4 +1,5 @@
 use std::fmt;
+use std::io::{self, Write};
 
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeStruct;
@@ -88,9 +89,33 @@ impl Fact {
         out
     }
 
+    /// The same bytes as serde's. Every fact is written once for the journal and once for each telling of our own wire,
+    /// and the envelope's words need no escaping: by hand it takes half the instructions.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         // A fact has string keys only, and writing to a Vec cannot fail.
-        let _ = serde_json::to_writer(out, self);
+        let _ = self.try_write_json(out);
+    }
+
+    fn try_write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
+        out.reserve(192);
+        write!(out, "{{\"v\":{VERSION},\"session\":")?;
+        serde_json::to_writer(&mut *out, &self.session)?;
+        out.extend_from_slice(b",\"seq\":");
+        serde_json::to_writer(&mut *out, &self.seq)?;
+        out.extend_from_slice(b",\"time\":");
+        serde_json::to_writer(&mut *out, &self.time)?;
+        out.extend_from_slice(b",\"cause\":");
+        serde_json::to_writer(&mut *out, &self.cause)?;
+        out.extend_from_slice(b",\"type\":\"");
+        out.extend_from_slice(self.event.name().as_bytes());
+        out.extend_from_slice(b"\",\"data\":");
+        self.event.write_data(out)?;
+        if let Some(raw) = &self.raw {
+            out.extend_from_slice(b",\"raw\":");
+            out.extend_from_slice(raw.get().as_bytes());
+        }
+        out.push(b'}');
+        Ok(())
     }
 
     pub fn from_json(bytes: &[u8]) -> Result<Self, FactError> {

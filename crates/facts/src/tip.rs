@@ -188,6 +188,16 @@ impl Tip {
         self.turn.iter().flat_map(|turn| &turn.asks)
     }
 
+    /// Bytes of the texts that are open: a state of this tip is no shorter. Writing it out only to learn that it is too
+    /// long to keep would cost in proportion to them.
+    pub fn open_bytes(&self) -> usize {
+        let tool = |tool: &Tool| tool.live_input.len() + tool.live_output.len();
+        let turn = |turn: &OpenTurn| {
+            turn.text.as_ref().map_or(0, |open| open.text.len()) + turn.tools.iter().map(tool).sum::<usize>()
+        };
+        self.turn.as_ref().map_or(0, turn)
+    }
+
     pub fn apply(&mut self, fact: &Fact) {
         self.seq = fact.seq;
         self.time = fact.time;

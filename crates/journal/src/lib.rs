@@ -28,8 +28,9 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     ///
     /// The facts are of one session, gapless, and the first one's `seq` is one above the session's
     /// last: else [`JournalError::Conflict`], and nothing has changed. Who stops waiting does not take it back: it
-    /// may still be appended.
-    fn append(&self, batch: Append) -> Pending<'_, ()>;
+    /// may still be appended. What can be done without the journal (writing the facts out) is done by the call, the rest
+    /// when it is first polled: so a next batch can be made ready while one is on its way.
+    fn append(&self, batch: Append) -> Pending<'static, ()>;
 
     /// Up to `limit` facts after a place of the scope, in order; fewer only at the end or when a page is full.
     fn read(&self, scope: &Scope, after: u64, limit: usize) -> Pending<'_, Vec<Entry>>;

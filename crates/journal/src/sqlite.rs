@@ -75,6 +75,14 @@ struct Shared {
     live: Live,
 }
 
+impl Shared {
+    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, JournalError> {
+        let (reply, answer) = oneshot::channel();
+        self.queue.push(request(reply)).await?;
+        answer.await.unwrap_or(Err(JournalError::Closed))
+    }
+}
+
 impl Sqlite {
     /// Opens or creates a journal; some milliseconds, however large it is.
     pub fn open(options: &SqliteOptions) -> Result<Arc<Self>, JournalError> {
@@ -121,12 +129,6 @@ impl Sqlite {
         held.lock = None;
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Reply<T>) -> Request) -> Result<T, JournalError> {
-        let (reply, answer) = oneshot::channel();
-        self.shared.queue.push(request(reply)).await?;
-        answer.await.unwrap_or(Err(JournalError::Closed))
-    }
-
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,10 +142,11 @@ impl Drop for Sqlite {
 }
 
 impl Journal for Sqlite {
-    fn append(&self, batch: Append) -> Pending<'_, ()> {
+    fn append(&self, batch: Append) -> Pending<'static, ()> {
+        let (shared, batch) = (Arc::clone(&self.shared), Batch::prepare(batch));
         Box::pin(async move {
-            let Some(batch) = Batch::prepare(batch)? else { return Ok(()) };
-            self.ask(|reply| Request::Write(Work::Append(Box::new(batch)), reply)).await
+            let Some(batch) = batch? else { return Ok(()) };
+            shared.ask(|reply| Request::Write(Work::Append(Box::new(batch)), reply)).await
         })
     }
 
@@ -180,7 +183,7 @@ impl Journal for Sqlite {
 
     fn keep(&self, session: &SessionId, name: &str, kept: Kept) -> Pending<'_, ()> {
         let work = Work::Keep { session: session.clone(), name: name.to_owned(), kept };
-        Box::pin(self.ask(|reply| Request::Write(work, reply)))
+        Box::pin(self.shared.ask(|reply| Request::Write(work, reply)))
     }
 
     fn kept(&self, session: &SessionId, name: &str, seq: u64, idle: bool) -> Pending<'_, Option<Kept>> {
@@ -203,7 +206,7 @@ impl Journal for Sqlite {
 
     fn purge(&self, session: &SessionId) -> Pending<'_, Purged> {
         let session = session.clone();
-        Box::pin(self.ask(|reply| Request::Purge(session, reply)))
+        Box::pin(self.shared.ask(|reply| Request::Purge(session, reply)))
     }
 
     fn epoch(&self) -> &str {

@@ -17,6 +17,7 @@ use crate::SessionError;
 use crate::answer::Answer;
 use crate::ledger::Ledger;
 use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
+use crate::told::Told;
 use crate::turn::{RunningTurn, end_turn};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
@@ -86,8 +87,8 @@ pub(crate) struct Actor {
     pub(crate) saving: Option<Saving>,
     /// How that went, if the disk did not let the turn start: it is not saved again for every try.
     pub(crate) saved: Option<(TurnId, Outcome)>,
-    /// Told by the agent and refused by the disk; they go first when it has room again.
-    pub(crate) backlog: Vec<Draft>,
+    /// Told by the agent and refused by the disk; it goes first when there is room again.
+    pub(crate) backlog: Told,
     /// Those who wait until what they told is durable.
     pub(crate) settling: Vec<oneshot::Sender<()>>,
     /// A turn that the disk did not let start is tried again then.
@@ -124,6 +125,7 @@ impl Actor {
                         None => self.finish().await,
                     }
                 }
+                answer = self.ledger.answer() => self.land(answer),
                 outcome = saved(&mut self.saving) => {
                     let turn = self.saving.take().map(|saving| saving.turn);
                     if let Some(turn) = turn.filter(|turn| self.can_start() && self.is_next(turn)) {
@@ -195,7 +197,7 @@ impl Actor {
             let workspace = self.ledger.tip.head.workspace.clone();
             agent.open(Place { session: self.session.clone(), workspace, turns })
         });
-        let prompt = self.whole(prompt).await;
+        let prompt = whole(self.ledger.journal().clone(), prompt).await;
         self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
     }
 
@@ -220,34 +222,78 @@ impl Actor {
         }
     }
 
-    /// The prompt as the client sent it: a mind knows no blobs.
-    async fn whole(&self, mut queued: PromptQueued) -> Prompt {
-        let journal = self.ledger.journal().clone();
-        let filled = tokio::task::spawn_blocking(move || {
-            let blobs = JournalBlobs(journal);
-            queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
-            let context = queued.context.map(|context| context.whole(&blobs).into_owned());
-            Prompt { content: queued.content, context, model: queued.model }
-        });
-        // It fails only if the runtime is going down, and this task with it.
-        filled.await.unwrap_or_else(|_| Prompt { content: Vec::new(), context: None, model: None })
-    }
-
-    /// Takes what was said and whatever else is ready, so that a burst is one commit.
+    /// Takes what was said and whatever else is ready, so that a burst is one commit. While one is on its way the next is
+    /// gathered and made ready; it goes when that one is durable, so that the journal never has two of them to order.
     async fn hear(&mut self, said: Said) {
         let Some(turn) = &mut self.turn else { return };
-        let mut drafts = Vec::new();
-        turn.take(said, &mut drafts, &mut self.settling);
-        while drafts.len() < BATCH
-            && let Ok(said) = turn.said.try_recv()
-        {
-            turn.take(said, &mut drafts, &mut self.settling);
+        let (mut told, mut settling, mut answered) = (Told::default(), Vec::new(), None);
+        turn.take(said, &mut told, &mut settling);
+        loop {
+            while told.len() < BATCH
+                && let Ok(said) = turn.said.try_recv()
+            {
+                turn.take(said, &mut told, &mut settling);
+            }
+            if told.len() >= BATCH || !self.ledger.is_writing() {
+                break;
+            }
+            tokio::select! {
+                biased;
+                answer = self.ledger.answer() => {
+                    answered = Some(answer);
+                    break;
+                }
+                Some(said) = turn.said.recv() => turn.take(said, &mut told, &mut settling),
+            }
         }
-        self.append_or_keep(drafts).await;
+        let batch = (!told.is_empty()).then(|| self.ledger.prepare(told));
+        match answered {
+            Some(answer) => self.land(answer),
+            None => self.settle().await,
+        }
+        self.settling.extend(settling);
+        match batch {
+            Some(batch) if self.backlog.is_empty() && !self.broken => self.ledger.send(batch).await,
+            Some(batch) => self.backlog.append(batch.take_back()),
+            None => self.settled(),
+        }
+    }
+
+    /// Tells those who wait that all before them is durable, if it is.
+    fn settled(&mut self) {
+        if self.backlog.is_empty() && !self.ledger.is_writing() {
+            for done in self.settling.drain(..) {
+                let _ = done.send(());
+            }
+        }
+    }
+
+    /// Waits until nothing is on its way: what follows acts on what is durable.
+    async fn settle(&mut self) {
+        if self.ledger.is_writing() {
+            let answer = self.ledger.answer().await;
+            self.land(answer);
+        }
+    }
+
+    fn land(&mut self, answer: Result<(), JournalError>) {
+        match self.ledger.land(answer) {
+            Ok(()) => self.settled(),
+            Err((told, error)) => {
+                tracing::error!(session = %self.session, %error, facts = told.len(), "facts cannot be written");
+                self.broken |= !may_pass(&error);
+                self.backlog = told;
+            }
+        }
     }
 
     /// The mind has said its last word; its task says how the turn ended.
     async fn finish(&mut self) {
+        self.settle().await;
+        if !self.backlog.is_empty() {
+            // What has to be ended is known when its last words are durable.
+            return;
+        }
         let Some(turn) = self.turn.take() else { return };
         let was_cancelled = turn.deadline.is_some();
         let ended = match turn.task.await {
@@ -285,28 +331,23 @@ impl Actor {
         let Some(mut turn) = self.turn.take() else { return };
         turn.task.abort();
         let _ = (&mut turn.task).await;
-        let mut drafts = Vec::new();
+        self.settle().await;
         while let Ok(said) = turn.said.try_recv() {
-            turn.take(said, &mut drafts, &mut self.settling);
+            turn.take(said, &mut self.backlog, &mut self.settling);
         }
-        self.append_or_keep(drafts).await;
+        self.append_or_keep(Vec::new()).await;
     }
 
     async fn append_or_keep(&mut self, drafts: Vec<Draft>) {
+        self.settle().await;
         let mut all = std::mem::take(&mut self.backlog);
-        all.extend(drafts);
-        match self.ledger.append(all).await {
-            Ok(()) => {
-                for done in self.settling.drain(..) {
-                    let _ = done.send(());
-                }
-            }
-            Err((drafts, error)) => {
-                tracing::error!(session = %self.session, %error, facts = drafts.len(), "facts cannot be written");
-                self.broken |= !may_pass(&error);
-                self.backlog = drafts;
-            }
+        all.push_all(drafts);
+        if all.is_empty() {
+            return self.settled();
         }
+        let batch = self.ledger.prepare(all);
+        self.ledger.send(batch).await;
+        self.settle().await;
     }
 
     /// For what a client asked: it is told at once if it cannot be. What the agent told before goes first.
@@ -315,18 +356,22 @@ impl Actor {
     }
 
     async fn append_all(&mut self, drafts: Vec<Draft>) -> Result<(), SessionError> {
-        let waiting = self.backlog.len();
+        self.settle().await;
+        let waiting = self.backlog.extent();
         let mut all = std::mem::take(&mut self.backlog);
-        all.extend(drafts);
-        self.ledger.append(all).await.map_err(|(mut drafts, error)| {
-            drafts.truncate(waiting);
-            self.backlog = drafts;
+        all.push_all(drafts);
+        self.ledger.append(all).await.map_err(|(mut told, error)| {
+            told.truncate(waiting);
+            self.backlog = told;
             self.broken |= !may_pass(&error);
-            error.into()
-        })
+            error
+        })?;
+        self.settled();
+        Ok(())
     }
 
     async fn handle(&mut self, command: Command) {
+        self.settle().await;
         match command {
             Command::Create(draft, reply) => answer(reply, self.append(draft).await),
             Command::Prompt(request, reply) => answer(reply, self.prompt(request).await),
@@ -345,7 +390,7 @@ impl Actor {
         if self.ledger.tip.head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
-        if let Some(earlier) = self.same_request(&request).await? {
+        if let Some(earlier) = same_request(self.ledger.journal().clone(), &self.session, &request).await? {
             return Ok(earlier);
         }
         if request.content.is_empty() {
@@ -380,19 +425,6 @@ impl Actor {
         self.append(Draft::client(queued)).await?;
         let ahead = waiting + usize::from(self.turn.is_some());
         Ok(Accepted { turn, message, seq: self.ledger.tip.seq, ahead, repeated: false })
-    }
-
-    async fn same_request(&self, request: &PromptRequest) -> Result<Option<Accepted>, JournalError> {
-        let key = request.key.iter().map(|key| Mark::Key(key));
-        for name in key.chain(request.message.iter().map(Mark::Message)) {
-            let Some(seq) = self.ledger.journal().mark(&self.session, &name.to_string()).await? else { continue };
-            let page = self.ledger.journal().read(&Scope::Session(self.session.clone()), seq - 1, 1).await?;
-            if let Some(Event::PromptQueued(queued)) = page.first().map(|entry| &entry.fact.event) {
-                let (turn, message) = (queued.turn.clone(), queued.message.clone());
-                return Ok(Some(Accepted { turn, message, seq, ahead: 0, repeated: true }));
-            }
-        }
-        Ok(None)
     }
 
     async fn drop_prompt(&mut self, turn: TurnId) -> Result<(), SessionError> {
@@ -447,12 +479,42 @@ impl Actor {
         match self.append_all(drafts.clone()).await {
             // What the agent told and the disk refused would keep a full disk full: whoever deletes wants it gone.
             Err(SessionError::Journal(JournalError::DiskFull { .. })) if !self.backlog.is_empty() => {
-                self.backlog.clear();
+                self.backlog = Told::default();
                 self.append_all(drafts).await
             }
             result => result,
         }
     }
+}
+
+/// The prompt as the client sent it: a mind knows no blobs.
+async fn whole(journal: Arc<dyn Journal>, mut queued: PromptQueued) -> Prompt {
+    let filled = tokio::task::spawn_blocking(move || {
+        let blobs = JournalBlobs(journal);
+        queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
+        let context = queued.context.map(|context| context.whole(&blobs).into_owned());
+        Prompt { content: queued.content, context, model: queued.model }
+    });
+    // It fails only if the runtime is going down, and this task with it.
+    filled.await.unwrap_or_else(|_| Prompt { content: Vec::new(), context: None, model: None })
+}
+
+/// The prompt that the same request became before.
+async fn same_request(
+    journal: Arc<dyn Journal>,
+    session: &SessionId,
+    request: &PromptRequest,
+) -> Result<Option<Accepted>, JournalError> {
+    let key = request.key.iter().map(|key| Mark::Key(key));
+    for name in key.chain(request.message.iter().map(Mark::Message)) {
+        let Some(seq) = journal.mark(session, &name.to_string()).await? else { continue };
+        let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
+        if let Some(Event::PromptQueued(queued)) = page.first().map(|entry| &entry.fact.event) {
+            let (turn, message) = (queued.turn.clone(), queued.message.clone());
+            return Ok(Some(Accepted { turn, message, seq, ahead: 0, repeated: true }));
+        }
+    }
+    Ok(None)
 }
 
 /// Pends while no turn runs, so that it can stand in a select.

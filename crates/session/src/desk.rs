@@ -15,6 +15,7 @@ use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
 use crate::answer::Answer;
 use crate::ledger::Ledger;
 use crate::saving::DeskOptions;
+use crate::told::Told;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
 const COMMANDS: usize = 64;
@@ -249,7 +250,7 @@ impl Desk {
             options: self.0.options.clone(),
             saving: None,
             saved: None,
-            backlog: Vec::new(),
+            backlog: Told::default(),
             settling: Vec::new(),
             not_before: Instant::now(),
             broken: false,

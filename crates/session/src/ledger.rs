@@ -2,9 +2,12 @@
 //! the last fact that is durable.
 
 use std::sync::Arc;
+use std::task::Poll;
 
-use tolka_facts::{Draft, Event, Fact, Hash, INLINE_LIMIT, SessionId, Time, Tip};
-use tolka_journal::{Append, Journal, JournalError, Kept, Mark, Scope, TIP};
+use tolka_facts::{Draft, Event, Fact, Hash, SessionId, Time, Tip};
+use tolka_journal::{Append, Journal, JournalError, Kept, Mark, Pending, Scope, TIP};
+
+use crate::told::Told;
 
 /// A stream is taken up from a kept state; folding 512 facts takes a millisecond or so.
 const KEEP_EVERY: u64 = 512;
@@ -13,7 +16,13 @@ const PAGE: usize = 512;
 pub(crate) struct Ledger {
     journal: Arc<dyn Journal>,
     session: SessionId,
+    /// After the last fact that is durable.
     pub(crate) tip: Tip,
+    /// After the last fact that was stamped; dropped at idle moments. Every fact is folded into both: a copy of the tip
+    /// for every append would cost in proportion to what is open, and with one tip a refusal could not be taken back.
+    ahead: Option<Box<Tip>>,
+    /// The append that is with the journal; never more than one.
+    writing: Option<Batch>,
     kept: u64,
     kept_idle: u64,
     /// Where a state was last found too large to keep; weighing it again at every append would cost more than it saves.
@@ -23,9 +32,41 @@ pub(crate) struct Ledger {
     since_kept: usize,
 }
 
+/// What was told, stamped: on its way to the journal, or ready to go when the one before it is durable.
+pub(crate) struct Batch {
+    facts: Vec<Arc<Fact>>,
+    /// Once more, in case they come back.
+    blobs: Vec<(Hash, Vec<u8>)>,
+    answer: Pending<'static, ()>,
+    bytes: usize,
+    tells_head: bool,
+    /// With a state of the session; whether it is idle.
+    keeps: Option<bool>,
+}
+
+impl Batch {
+    pub(crate) fn take_back(self) -> Told {
+        // The journal's hold on the facts.
+        drop(self.answer);
+        let draft = |fact: Fact| Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
+        let drafts = self.facts.into_iter().map(|fact| draft(Arc::unwrap_or_clone(fact))).collect();
+        Told { drafts, blobs: self.blobs }
+    }
+}
+
 impl Ledger {
     pub(crate) fn new(journal: Arc<dyn Journal>, session: SessionId) -> Self {
-        Ledger { journal, session, tip: Tip::default(), kept: 0, kept_idle: 0, weighed: 0, since_kept: 0 }
+        Ledger {
+            journal,
+            session,
+            tip: Tip::default(),
+            ahead: None,
+            writing: None,
+            kept: 0,
+            kept_idle: 0,
+            weighed: 0,
+            since_kept: 0,
+        }
     }
 
     /// The session as its facts left it. A session without facts has a tip at 0.
@@ -51,49 +92,105 @@ impl Ledger {
         &self.journal
     }
 
-    /// Makes the drafts durable, all or none. On an error nothing has changed, and the drafts come back.
-    pub(crate) async fn append(&mut self, drafts: Vec<Draft>) -> Result<(), (Vec<Draft>, JournalError)> {
-        if drafts.is_empty() {
+    /// Makes what was told durable, all or none. On an error nothing has changed, and it comes back.
+    pub(crate) async fn append(&mut self, told: Told) -> Result<(), (Told, JournalError)> {
+        if told.is_empty() {
             return Ok(());
         }
+        let batch = self.prepare(told);
+        self.send(batch).await;
+        let answer = self.answer().await;
+        self.land(answer)
+    }
+
+    /// Stamps what was told, after all that was stamped before, and writes it out.
+    pub(crate) fn prepare(&mut self, told: Told) -> Batch {
+        let Told { drafts, blobs } = told;
+        let tip = self.ahead.get_or_insert_with(|| Box::new(self.tip.clone()));
         // No fact is earlier than the one before it, whatever the machine's clock does.
-        let time = Time::now().max(self.tip.time);
-        let mut batch = Append::default();
-        let mut tip = self.tip.clone();
-        let mut bytes = 0;
-        for draft in drafts.iter().cloned().flat_map(split_long_text) {
-            let mut draft = draft;
-            draft.spill(&mut |content| batch.blobs.push((Hash::of(content), content.to_vec())));
+        let time = Time::now().max(tip.time);
+        let (mut facts, mut marks, mut bytes) = (Vec::with_capacity(drafts.len()), Vec::new(), 0);
+        for draft in drafts {
             let fact = draft.stamp(self.session.clone(), tip.seq + 1, time);
             tip.apply(&fact);
-            mark(&fact, &tip, &mut batch.marks);
+            mark(&fact, tip, &mut marks);
             bytes += estimated_size(&fact);
-            batch.facts.push(Arc::new(fact));
+            facts.push(Arc::new(fact));
         }
-        // Lists need it only when it changed, and most facts are words.
-        batch.head = (tip.head != self.tip.head).then(|| tip.head.clone());
-        batch.tip = self.state_to_keep(&tip, self.since_kept + bytes);
-        let kept = batch.tip.as_ref().map(|kept| kept.idle);
-        self.journal.append(batch).await.map_err(|error| (drafts, error))?;
-        self.tip = tip;
-        self.since_kept += bytes;
-        if let Some(idle) = kept {
+        // Lists need it only when it changed, and most facts are words. The one before may have told another.
+        let tells_head = tip.head != self.tip.head || self.writing.as_ref().is_some_and(|before| before.tells_head);
+        let head = tells_head.then(|| tip.head.clone());
+        let state = self.state_to_keep(bytes);
+        let keeps = state.as_ref().map(|kept| kept.idle);
+        let append = Append { facts: facts.clone(), blobs: blobs.clone(), marks, head, tip: state };
+        let answer = self.journal.append(append);
+        Batch { facts, blobs, answer, bytes, tells_head, keeps }
+    }
+
+    /// Hands a batch to the journal. The one before it must have landed.
+    pub(crate) async fn send(&mut self, batch: Batch) {
+        debug_assert!(self.writing.is_none(), "one append at a time");
+        let answer = &mut self.writing.insert(batch).answer;
+        // Polled once, so that it is written while the actor does something else.
+        let mut first = None;
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                first = Some(answer);
+            }
+            Poll::Ready(())
+        })
+        .await;
+        if let Some(given) = first {
+            *answer = Box::pin(std::future::ready(given));
+        }
+    }
+
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// The journal's answer, for [`Ledger::land`]. Pends while nothing is written, so that it can stand in a select.
+    pub(crate) async fn answer(&mut self) -> Result<(), JournalError> {
+        match &mut self.writing {
+            Some(batch) => batch.answer.as_mut().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Folds what became durable, or gives back what was refused. A batch that was prepared meanwhile is void then.
+    pub(crate) fn land(&mut self, answer: Result<(), JournalError>) -> Result<(), (Told, JournalError)> {
+        let Some(batch) = self.writing.take() else { return Ok(()) };
+        if let Err(error) = answer {
+            self.ahead = None;
+            return Err((batch.take_back(), error));
+        }
+        batch.facts.iter().for_each(|fact| self.tip.apply(fact));
+        self.since_kept += batch.bytes;
+        if let Some(idle) = batch.keeps {
             self.kept = self.tip.seq;
             self.since_kept = 0;
             if idle {
                 self.kept_idle = self.tip.seq;
             }
         }
+        if self.tip.is_idle() && self.ahead.as_ref().is_some_and(|ahead| ahead.seq == self.tip.seq) {
+            self.ahead = None;
+        }
         Ok(())
     }
 
-    fn state_to_keep(&mut self, tip: &Tip, since_kept: usize) -> Option<Kept> {
+    fn state_to_keep(&mut self, bytes: usize) -> Option<Kept> {
+        let tip = self.ahead.as_ref()?;
         let idle = tip.is_idle();
         let due = tip.seq - self.kept >= KEEP_EVERY || (idle && tip.seq - self.kept_idle >= KEEP_EVERY);
         if !due || tip.seq - self.weighed < KEEP_EVERY {
             return None;
         }
         self.weighed = tip.seq;
+        let since_kept = self.since_kept + bytes;
+        if tip.open_bytes() > since_kept {
+            return None;
+        }
         let state = serde_json::to_vec(tip).ok()?;
         (state.len() <= since_kept).then_some(Kept { seq: tip.seq, idle, state })
     }
@@ -123,31 +220,6 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
-    }
-}
-
-/// Text needs no blob: it is cut into facts that are short enough, and what the agent sent stays with the first.
-fn split_long_text(mut draft: Draft) -> Vec<Draft> {
-    let Some(text) = text_of(&mut draft.event).filter(|text| text.len() > INLINE_LIMIT) else { return vec![draft] };
-    let whole = std::mem::take(text);
-    let (mut rest, mut drafts) = (whole.as_str(), Vec::new());
-    while !rest.is_empty() {
-        let (piece, tail) = rest.split_at(rest.floor_char_boundary(INLINE_LIMIT));
-        let mut event = draft.event.clone();
-        text_of(&mut event).into_iter().for_each(|text| piece.clone_into(text));
-        drafts.push(Draft { cause: draft.cause, event, raw: draft.raw.take() });
-        rest = tail;
-    }
-    drafts
-}
-
-fn text_of(event: &mut Event) -> Option<&mut String> {
-    match event {
-        Event::TextAppended(e) => Some(&mut e.text),
-        Event::ThoughtAppended(e) => Some(&mut e.text),
-        Event::OutputAppended(e) => Some(&mut e.text),
-        Event::InputAppended(e) => Some(&mut e.text),
-        _ => None,
     }
 }
 
@@ -223,23 +295,31 @@ mod tests {
         let journal: Arc<dyn Journal> = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap();
         let (session, call) = (SessionId::from("ses_1"), CallId::from("call"));
         let mut ledger = Ledger::new(journal.clone(), session.clone());
+        let told = |drafts: Vec<Draft>| {
+            let mut told = Told::default();
+            told.push_all(drafts);
+            told
+        };
         let mark = async |mark: Mark<'_>| journal.mark(&session, &mark.to_string()).await.unwrap();
 
-        ledger.append(started("trn_1").into()).await.unwrap();
-        ledger.append(vec![changed("one", ToolStatus::Running)]).await.unwrap();
+        ledger.append(told(started("trn_1").into())).await.unwrap();
+        ledger.append(told(vec![changed("one", ToolStatus::Running)])).await.unwrap();
         assert_eq!(mark(Mark::CallEnd(&call)).await, None, "it still runs");
-        ledger.append(vec![changed("one", ToolStatus::Completed), changed("late", ToolStatus::Failed)]).await.unwrap();
+        ledger
+            .append(told(vec![changed("one", ToolStatus::Completed), changed("late", ToolStatus::Failed)]))
+            .await
+            .unwrap();
         assert_eq!(mark(Mark::CallEnd(&call)).await, Some(4), "what is late ends nothing");
-        ledger.append(vec![saved("out/"), ended("trn_1")]).await.unwrap();
+        ledger.append(told(vec![saved("out/"), ended("trn_1")])).await.unwrap();
 
         // Long enough for a tip to be kept inside the turn.
-        ledger.append(started("trn_2").into()).await.unwrap();
-        ledger.append(vec![changed("two", ToolStatus::Running)]).await.unwrap();
+        ledger.append(told(started("trn_2").into())).await.unwrap();
+        ledger.append(told(vec![changed("two", ToolStatus::Running)])).await.unwrap();
         for _ in 0..3 {
             let text = Draft::agent(TextAppended { part: "prt".into(), text: "words ".repeat(8) });
-            ledger.append(vec![text; 400]).await.unwrap();
+            ledger.append(told(vec![text; 400])).await.unwrap();
         }
-        ledger.append(vec![changed("two", ToolStatus::Failed), saved("out/"), ended("trn_2")]).await.unwrap();
+        ledger.append(told(vec![changed("two", ToolStatus::Failed), saved("out/"), ended("trn_2")])).await.unwrap();
         let end = 10 + 3 * 400 + 1;
         assert_eq!(mark(Mark::CallEnd(&call)).await, Some(end));
         assert_eq!((mark(Mark::Artifact("out/")).await, mark(Mark::Artifact("out")).await), (Some(6), None));

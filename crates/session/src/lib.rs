@@ -10,6 +10,7 @@ mod desk;
 mod error;
 mod ledger;
 mod saving;
+mod told;
 mod turn;
 
 pub use actor::{Accepted, PromptRequest};

@@ -10,6 +10,8 @@ use tolka_agent::{CancelSwitch, Ended, Mind, Prompt, Said, Teller};
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Cause, Draft, RequestId, Tip};
 
+use crate::told::Told;
+
 /// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
 pub(crate) const GRACE: Duration = Duration::from_millis(700);
 
@@ -71,20 +73,20 @@ impl RunningTurn {
     }
 
     /// Splits what was said into drafts to append and those who wait for the appending.
-    pub(crate) fn take(&mut self, said: Said, drafts: &mut Vec<Draft>, settled: &mut Vec<oneshot::Sender<()>>) {
+    pub(crate) fn take(&mut self, said: Said, told: &mut Told, settled: &mut Vec<oneshot::Sender<()>>) {
         match said {
-            Said::Told(draft) => drafts.push(draft),
+            Said::Told(draft) => told.push(draft),
             Said::Permission(draft, answer) => {
                 if let tolka_facts::Event::PermissionAsked(ask) = &draft.event {
                     self.asked.insert(ask.request.clone(), Asked::Permission(answer));
                 }
-                drafts.push(draft);
+                told.push(draft);
             }
             Said::Question(draft, answer) => {
                 if let tolka_facts::Event::QuestionAsked(ask) = &draft.event {
                     self.asked.insert(ask.request.clone(), Asked::Question(answer));
                 }
-                drafts.push(draft);
+                told.push(draft);
             }
             Said::Settle(done) => settled.push(done),
         }

@@ -6,6 +6,9 @@ use tolka_facts::{Event, Fact, Hash, Head, SessionId};
 
 use crate::{Append, JournalError, Kept};
 
+/// What a body takes as a rule, in bytes: a few words with their envelope.
+const USUAL_BODY: usize = 256;
+
 #[derive(Debug)]
 pub(super) struct Batch {
     pub(super) session: SessionId,
@@ -58,7 +61,8 @@ impl Batch {
         if first.seq == 0 {
             return Err(malformed("facts are counted from 1"));
         }
-        let (mut bodies, mut ends, mut refs) = (Vec::new(), Vec::with_capacity(facts.len()), Vec::new());
+        let (mut bodies, mut ends) = (Vec::with_capacity(facts.len() * USUAL_BODY), Vec::with_capacity(facts.len()));
+        let mut refs = Vec::new();
         for (seq, fact) in (first.seq..).zip(&facts) {
             if fact.session != first.session {
                 return Err(malformed("an append with facts of two sessions"));
@@ -70,8 +74,10 @@ impl Batch {
             let start = bodies.len();
             fact.write_json(&mut bodies);
             ends.push(bodies.len());
-            let body = std::str::from_utf8(&bodies[start..]).unwrap_or_default();
-            refs.extend(Fact::blobs_in(body).map(str::to_owned));
+            if !is_words(fact) {
+                let body = std::str::from_utf8(&bodies[start..]).unwrap_or_default();
+                refs.extend(Fact::blobs_in(body).map(str::to_owned));
+            }
         }
         refs.extend(blobs.iter().map(|(hash, _)| hash.as_str().to_owned()));
         refs.sort_unstable();
@@ -105,6 +111,13 @@ impl Batch {
     pub(super) fn bytes(&self) -> usize {
         self.bodies.len() + self.blobs.iter().map(|(_, content)| content.len()).sum::<usize>()
     }
+}
+
+/// Most facts are: a text that grew, which stands in the fact itself. Nothing in one refers to a blob, so nobody need look.
+fn is_words(fact: &Fact) -> bool {
+    use Event::{InputAppended, OutputAppended, TextAppended, ThoughtAppended};
+    let grows = matches!(fact.event, TextAppended(_) | ThoughtAppended(_) | InputAppended(_) | OutputAppended(_));
+    grows && fact.raw.is_none()
 }
 
 fn malformed(detail: &str) -> JournalError {

@@ -1,6 +1,8 @@
 //! What the writer puts into the tables. Statements are prepared once and cached by SQLite's wrapper.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::LazyLock;
+
+use rusqlite::{Connection, OptionalExtension, Statement, params};
 use tolka_facts::{Head, SessionId};
 
 use super::batch::{Batch, HeadRow};
@@ -67,12 +69,55 @@ pub(super) fn upsert_session(conn: &Connection, batch: &Batch, num: Option<i64>)
     Ok(conn.last_insert_rowid())
 }
 
+/// Many rows by one statement: SQLite then stays at the end of the table and of the index, where each next row belongs,
+/// and does not look for it from the root; a fact of a large batch takes half the instructions.
 pub(super) fn insert_facts(conn: &Connection, batch: &Batch, num: i64, first_place: u64) -> Result<(), Fault> {
-    let mut insert =
-        conn.prepare_cached("INSERT INTO facts(place, session, seq, crc, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-    for (n, body) in (0..).zip(batch.bodies()) {
-        insert.execute(params![integer(first_place + n), num, integer(batch.first().seq + n), crc(body), body])?;
+    let bodies: Vec<&[u8]> = batch.bodies().collect();
+    let (runs, rest) = bodies.as_chunks::<RUN>();
+    let mut place = (first_place, batch.first().seq);
+    if !runs.is_empty() {
+        let mut insert = conn.prepare_cached(&INSERT_RUN)?;
+        for run in runs {
+            insert_rows(&mut insert, num, &mut place, run)?;
+        }
     }
+    if !rest.is_empty() {
+        let mut insert = conn.prepare_cached(&INSERT_ONE)?;
+        for body in rest {
+            insert_rows(&mut insert, num, &mut place, &[body])?;
+        }
+    }
+    Ok(())
+}
+
+/// Rows of one statement. More gain little: what is left is writing the rows.
+const RUN: usize = 16;
+static INSERT_RUN: LazyLock<String> = LazyLock::new(|| insert_sql(RUN));
+static INSERT_ONE: LazyLock<String> = LazyLock::new(|| insert_sql(1));
+
+/// `OR FAIL`, so that SQLite need not be able to take back this statement alone: an error takes back the transaction.
+fn insert_sql(rows: usize) -> String {
+    let row = |n: usize| format!("(?1 + {n}, ?2, ?3 + {n}, ?{}, ?{})", 4 + 2 * n, 5 + 2 * n);
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!("INSERT OR FAIL INTO facts(place, session, seq, crc, body) VALUES {}", rows.join(", "))
+}
+
+fn insert_rows(
+    insert: &mut Statement<'_>,
+    num: i64,
+    (place, seq): &mut (u64, u64),
+    bodies: &[&[u8]],
+) -> Result<(), Fault> {
+    insert.raw_bind_parameter(1, integer(*place))?;
+    insert.raw_bind_parameter(2, num)?;
+    insert.raw_bind_parameter(3, integer(*seq))?;
+    for (n, body) in bodies.iter().enumerate() {
+        insert.raw_bind_parameter(4 + 2 * n, crc(body))?;
+        insert.raw_bind_parameter(5 + 2 * n, *body)?;
+    }
+    insert.raw_execute()?;
+    *place += bodies.len() as u64;
+    *seq += bodies.len() as u64;
     Ok(())
 }
 

@@ -256,9 +256,12 @@ impl Speaker {
         if self.tip.is_idle() || self.tip.seq - self.kept < KEEP_EVERY {
             return None;
         }
+        self.kept = self.tip.seq;
+        if self.tip.open_bytes() > self.told {
+            return None;
+        }
         let encoder = String::from_utf8(self.encoder.state()).unwrap_or_default();
         let state = serde_json::to_vec(&KeptSpeaker { tip: self.tip.clone(), encoder }).ok()?;
-        self.kept = self.tip.seq;
         if state.len() > self.told {
             return None;
         }

@@ -1,0 +1,73 @@
+//! What was told and is not durable yet, made ready to be stamped: cut to size, long values moved out to blobs.
+
+use tolka_facts::{Draft, Event, Hash, INLINE_LIMIT};
+
+/// Whatever is refused comes back as this, not as the drafts that were given: a value that is moved out twice would be a
+/// reference to a reference.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) blobs: Vec<(Hash, Vec<u8>)>,
+}
+
+impl Told {
+    pub(crate) fn len(&self) -> usize {
+        self.drafts.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.drafts.is_empty()
+    }
+
+    /// Text needs no blob: it is cut into facts that are short enough, and what the agent sent stays with the first.
+    pub(crate) fn push(&mut self, mut draft: Draft) {
+        let Some(text) = text_of(&mut draft.event).filter(|text| text.len() > INLINE_LIMIT) else {
+            return self.spill(draft);
+        };
+        let whole = std::mem::take(text);
+        let mut rest = whole.as_str();
+        while !rest.is_empty() {
+            let (piece, tail) = rest.split_at(rest.floor_char_boundary(INLINE_LIMIT));
+            let mut event = draft.event.clone();
+            text_of(&mut event).into_iter().for_each(|text| piece.clone_into(text));
+            self.spill(Draft { cause: draft.cause, event, raw: draft.raw.take() });
+            rest = tail;
+        }
+    }
+
+    pub(crate) fn push_all(&mut self, drafts: Vec<Draft>) {
+        drafts.into_iter().for_each(|draft| self.push(draft));
+    }
+
+    /// Adds what was told after this.
+    pub(crate) fn append(&mut self, mut later: Told) {
+        self.drafts.append(&mut later.drafts);
+        self.blobs.append(&mut later.blobs);
+    }
+
+    /// How much there is; see [`Told::truncate`].
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        (self.drafts.len(), self.blobs.len())
+    }
+
+    /// Back to an earlier extent.
+    pub(crate) fn truncate(&mut self, (drafts, blobs): (usize, usize)) {
+        self.drafts.truncate(drafts);
+        self.blobs.truncate(blobs);
+    }
+
+    fn spill(&mut self, mut draft: Draft) {
+        draft.spill(&mut |content| self.blobs.push((Hash::of(content), content.to_vec())));
+        self.drafts.push(draft);
+    }
+}
+
+fn text_of(event: &mut Event) -> Option<&mut String> {
+    match event {
+        Event::TextAppended(e) => Some(&mut e.text),
+        Event::ThoughtAppended(e) => Some(&mut e.text),
+        Event::OutputAppended(e) => Some(&mut e.text),
+        Event::InputAppended(e) => Some(&mut e.text),
+        _ => None,
+    }
+}
