@@ -88,6 +88,7 @@ proptest! {
             fact.raw = raw.as_deref().map(|raw| Json::parse(raw).unwrap());
             let stored = fact.to_json();
             prop_assert!(!stored.contains(&b'\n'));
+            prop_assert_eq!(&serde_json::to_vec(&fact).unwrap(), &stored);
             let read = Fact::from_json(&stored).unwrap();
             prop_assert_eq!(read.to_json(), stored);
             prop_assert_eq!(read, fact);

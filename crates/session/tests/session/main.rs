@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tolka_agent::{Agent, Agents, Ended, Mind, Place, Prompt, Running, Teller};
-use tolka_facts::event::{Model, OptionKind, PermissionAsked, PermissionOption, Stop, TextAppended, ToolChanged};
+use tolka_facts::event::{
+    Model, OptionKind, PermissionAsked, PermissionOption, SessionChanged, Stop, TextAppended, ToolChanged,
+};
 use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, ToolStatus};
 use tolka_journal::{Journal, Scope, Sqlite, SqliteOptions};
 use tolka_session::{Answer, Desk, DeskOptions, NewSession, PromptRequest, SessionError};
@@ -68,6 +70,13 @@ impl Mind for Strings {
                     std::future::pending::<()>().await;
                 }
                 "panic" => panic!("as asked"),
+                "burst" => {
+                    for n in 0..BURST {
+                        say(teller, &n.to_string()).await;
+                    }
+                    teller.settled().await.unwrap();
+                    say(teller, "all is durable").await;
+                }
                 words if words.starts_with("measure") => say(teller, &format!("{} bytes", text.len())).await,
                 "long" => say(teller, &"ä".repeat(100_000)).await,
                 words => say(teller, words).await,
@@ -98,6 +107,9 @@ async fn tool(teller: &Teller, call: &str) {
     };
     teller.tell(Draft::agent(changed)).await.unwrap();
 }
+
+/// Many commits' worth of facts.
+const BURST: usize = 4000;
 
 struct World {
     desk: Desk,
@@ -324,6 +336,33 @@ async fn a_full_disk_refuses_prompts_clearly_and_loses_nothing_that_was_acknowle
     let next = world.session().await;
     world.desk.prompt(&next, prompt("room again")).await.unwrap();
     assert_eq!(world.ended(&next, 1).await, [Stop::EndTurn]);
+    drop(world.folder);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_that_a_full_disk_stops_goes_on_where_it_was() {
+    let world = World::on(tempfile::tempdir().unwrap(), Some(1_400_000));
+    let (filler, other, session) = (world.session().await, world.session().await, world.session().await);
+    for n in 1..=20 {
+        world.desk.prompt(&filler, prompt(&"x".repeat(20_000))).await.unwrap();
+        world.ended(&filler, n).await;
+    }
+    world.desk.prompt(&session, prompt("burst")).await.unwrap();
+    // Somebody else finds out when the disk is full: then one batch was refused, and the next was ready or being told.
+    let change = SessionChanged { title: Some("t".into()), mode: None, model: None, agent: None, archived: None };
+    let refused = loop {
+        if let Err(error) = world.desk.change(&other, change.clone()).await {
+            break error;
+        }
+    };
+    assert!(refused.to_string().contains("full"), "{refused}");
+    let told = texts(&world.facts(&session).await);
+    assert!(told.len() < BURST, "the quota did not stop it");
+    world.desk.delete(&filler).await.unwrap();
+    world.journal.purge(&filler).await.unwrap();
+    assert_eq!(world.ended(&session, 1).await, [Stop::EndTurn]);
+    let expected: Vec<String> = (0..BURST).map(|n| n.to_string()).chain(["all is durable".to_owned()]).collect();
+    assert_eq!(texts(&world.facts(&session).await), expected);
     drop(world.folder);
 }
 
