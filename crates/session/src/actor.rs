@@ -33,16 +33,17 @@ const IDLE: Duration = Duration::from_secs(300);
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
 
+/// Large ones are boxed: an idle session keeps room for 32 of them.
 pub(crate) enum Command {
-    Create(Draft, Reply<()>),
-    Prompt(PromptRequest, Reply<Accepted>),
+    Create(Box<Draft>, Reply<()>),
+    Prompt(Box<PromptRequest>, Reply<Accepted>),
     DropPrompt(TurnId, Reply<()>),
     /// `true`: the queue goes as well.
     Cancel(bool, Reply<bool>),
-    Answer(RequestId, Answer, String, Reply<()>),
-    Change(SessionChanged, Reply<()>),
+    Answer(RequestId, Box<Answer>, String, Reply<()>),
+    Change(Box<SessionChanged>, Reply<()>),
     Delete(Reply<()>),
-    Note(Draft, Reply<()>),
+    Note(Box<Draft>, Reply<()>),
     Tip(Reply<Tip>),
     Shutdown,
 }
@@ -373,14 +374,14 @@ impl Actor {
     async fn handle(&mut self, command: Command) {
         self.settle().await;
         match command {
-            Command::Create(draft, reply) => answer(reply, self.append(draft).await),
-            Command::Prompt(request, reply) => answer(reply, self.prompt(request).await),
+            Command::Create(draft, reply) => answer(reply, self.append(*draft).await),
+            Command::Prompt(request, reply) => answer(reply, self.prompt(*request).await),
             Command::DropPrompt(turn, reply) => answer(reply, self.drop_prompt(turn).await),
             Command::Cancel(queue_too, reply) => answer(reply, self.cancel(queue_too).await),
-            Command::Answer(request, given, by, reply) => answer(reply, self.answer(&request, given, by).await),
-            Command::Change(change, reply) => answer(reply, self.append(Draft::client(change)).await),
+            Command::Answer(request, given, by, reply) => answer(reply, self.answer(&request, *given, by).await),
+            Command::Change(change, reply) => answer(reply, self.append(Draft::client(*change)).await),
             Command::Delete(reply) => answer(reply, self.delete().await),
-            Command::Note(draft, reply) => answer(reply, self.append(draft).await),
+            Command::Note(draft, reply) => answer(reply, self.append(*draft).await),
             Command::Tip(reply) => answer(reply, Ok(self.ledger.tip.clone())),
             Command::Shutdown => {}
         }

@@ -106,13 +106,13 @@ impl Desk {
         };
         let ledger = Ledger::new(self.0.journal.clone(), id.clone());
         let commands = self.spawn(&id, ledger, Some(agent))?;
-        let draft = Draft::client(created);
+        let draft = Box::new(Draft::client(created));
         call(&commands, |reply| Command::Create(draft, reply)).await?;
         call(&commands, Command::Tip).await
     }
 
     pub async fn prompt(&self, session: &SessionId, request: PromptRequest) -> Result<Accepted, SessionError> {
-        self.call(session, |reply| Command::Prompt(request, reply)).await
+        self.call(session, |reply| Command::Prompt(Box::new(request), reply)).await
     }
 
     pub async fn drop_prompt(&self, session: &SessionId, turn: TurnId) -> Result<(), SessionError> {
@@ -131,11 +131,11 @@ impl Desk {
         answer: Answer,
         by: String,
     ) -> Result<(), SessionError> {
-        self.call(session, |reply| Command::Answer(request, answer, by, reply)).await
+        self.call(session, |reply| Command::Answer(request, Box::new(answer), by, reply)).await
     }
 
     pub async fn change(&self, session: &SessionId, change: SessionChanged) -> Result<(), SessionError> {
-        self.call(session, |reply| Command::Change(change, reply)).await
+        self.call(session, |reply| Command::Change(Box::new(change), reply)).await
     }
 
     /// The session is gone for clients; its facts stay until they are purged.
@@ -166,14 +166,14 @@ impl Desk {
     pub async fn note(&self, event: impl Into<Event>) -> Result<(), SessionError> {
         let (draft, server) = (Draft::tolka(event), SessionId::server());
         let commands = self.open(&server).await?;
-        call(&commands, |reply| Command::Note(draft, reply)).await
+        call(&commands, |reply| Command::Note(Box::new(draft), reply)).await
     }
 
     /// Makes a session the current one of those clients that have one, or none.
     pub async fn choose(&self, session: Option<SessionId>) -> Result<(), SessionError> {
         let (draft, server) = (Draft::client(SessionChosen { session }), SessionId::server());
         let commands = self.open(&server).await?;
-        call(&commands, |reply| Command::Note(draft, reply)).await
+        call(&commands, |reply| Command::Note(Box::new(draft), reply)).await
     }
 
     /// The session that was last chosen. It may be deleted by now.

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
 use tolka_facts::event::{PermissionAsked, QuestionAsked};
@@ -49,22 +50,29 @@ impl Fresh {
     pub(super) fn all_of(&mut self, event: &mut Event, now: Time) {
         self.calls_of(event);
         let Fresh { ids, messages, parts, artifacts, suffix } = self;
-        let mut message = |id: &mut MessageId| {
-            *id = messages.entry(id.clone()).or_insert_with(|| ids.message(now)).clone();
-        };
-        let mut part = |id: &mut PartId| *id = parts.entry(id.clone()).or_insert_with(|| ids.part(now)).clone();
+        let mut message = |id: &mut MessageId| renew(id, messages, || ids.message(now));
+        let mut part = |id: &mut PartId| renew(id, parts, || ids.part(now));
         match event {
             Event::StepStarted(e) => message(&mut e.message),
             Event::StepEnded(e) => message(&mut e.message),
             Event::TextAppended(e) => part(&mut e.part),
             Event::ThoughtAppended(e) => part(&mut e.part),
             Event::ArtifactSaved(e) => {
-                e.id = artifacts.entry(e.id.clone()).or_insert_with(|| ids.artifact(now)).clone();
+                renew(&mut e.id, artifacts, || ids.artifact(now));
             }
             Event::CompactionStarted(e) => e.id.push_str(suffix.as_deref().unwrap_or_default()),
             Event::CompactionEnded(e) => e.id.push_str(suffix.as_deref().unwrap_or_default()),
             _ => {}
         }
+    }
+}
+
+fn renew<Id: Clone + Eq + Hash>(id: &mut Id, known: &mut HashMap<Id, Id>, mint: impl FnOnce() -> Id) {
+    if let Some(fresh) = known.get(id) {
+        id.clone_from(fresh);
+    } else {
+        let fresh = mint();
+        known.insert(std::mem::replace(id, fresh.clone()), fresh);
     }
 }
 

@@ -19,9 +19,10 @@ const SESSION_BYTES: usize = 1024 * 1024;
 /// The feed moves as fast as all sessions together.
 const FEED_FACTS: usize = 4096;
 const FEED_BYTES: usize = 4 * 1024 * 1024;
-/// More sessions than a machine can run agents at once, in no more memory than one browser tab.
+/// More sessions than a machine can run agents at once. All of them together hold this much at most, however many there
+/// are; a session that rests gives way first, and its readers find the rest on the disk.
 const SESSIONS: usize = 256;
-const SESSIONS_BYTES: usize = 32 * 1024 * 1024;
+const SESSIONS_BYTES: usize = 16 * 1024 * 1024;
 
 /// A batch that has become durable.
 #[derive(Debug)]

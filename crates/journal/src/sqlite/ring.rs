@@ -5,15 +5,15 @@
 
 use std::collections::VecDeque;
 
-use tolka_facts::SessionId;
+use tolka_facts::{Fact, SessionId};
 
 use crate::Entry;
 
 /// The bodies in one page take no more than this, unless a single one does.
 const PAGE_BYTES: usize = 1024 * 1024;
 
-/// What a fact takes beside its text: the envelope, the entry, the allocator's share.
-const ENVELOPE: usize = 256;
+/// What a fact takes beside its text: itself, its entries in two rings, the allocator's share of its strings.
+const ENVELOPE: usize = size_of::<Fact>() + 160;
 
 /// How much of a page is left. Memory and disk cut pages by the same rule.
 #[derive(Debug)]
