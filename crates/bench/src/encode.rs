@@ -52,7 +52,10 @@ pub(crate) fn measure() -> Result<()> {
     println!("a reading of the clock takes {} ns; every figure has one in it", clock());
     let mut rows = Vec::new();
     for stream in Stream::ALL {
-        println!("\n{}: ns per fact        median     p99    mean   bytes out/in   allocations   most bytes for a fact", stream.name());
+        println!(
+            "\n{}: ns per fact        median     p99    mean   bytes out/in   allocations   most bytes for a fact",
+            stream.name()
+        );
         let reference = Cost::middle((0..RUNS).map(|_| plain(stream)).collect::<Result<_>>()?);
         row("the fact as JSON", reference, 1.0, &Value::Null);
         for dialect in Dialect::ALL {

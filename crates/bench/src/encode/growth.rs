@@ -18,7 +18,10 @@ const COPIED_EVERY: u64 = 100;
 pub(super) fn measure(counted: &Value) -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for growing in Growing::ALL {
-        println!("\na turn of ever more {}: mean ns per fact   early    late   ratio   median early    late   bytes allocated early    late", growing.name());
+        println!(
+            "\na turn of ever more {}: mean ns per fact   early    late   ratio   median early    late   bytes allocated early    late",
+            growing.name()
+        );
         let [apply, copy] = tip(growing);
         for (name, windows) in [("Tip::apply", apply), ("Tip::clone", copy)] {
             rows.push(row(growing, name, windows, &Value::Null));
@@ -37,7 +40,12 @@ fn row(growing: Growing, name: &str, [early, late]: [Cost; 2], allocated: &Value
     let bytes = |at: usize| allocated[at].as_f64().map_or_else(|| "–".to_owned(), |bytes| format!("{bytes:.0}"));
     println!(
         "  {name:38} {:8} {:7} {ratio:7.2} {:14} {:7} {:>23} {:>7}",
-        early.mean, late.mean, early.median, late.median, bytes(0), bytes(1)
+        early.mean,
+        late.mean,
+        early.median,
+        late.median,
+        bytes(0),
+        bytes(1)
     );
     json!({
         "growing": growing.name(), "what": name, "early": early.json(), "late": late.json(), "ratio": ratio,

@@ -89,7 +89,12 @@ fn changes<'a>(e: &'a ToolChanged, tool: &'a Tool, blobs: &dyn Blobs) -> ToolCal
         locations: e.locations.as_deref(),
         raw_input: e.input.as_ref().map(|input| input.whole(blobs)),
         raw_output: e.output.as_ref().map(|output| output.whole(blobs)),
-        meta: e.meta.as_ref().map(|meta| meta.whole(blobs)).filter(|meta| meta.get().starts_with('{')).map(CallMeta::Told),
+        meta: e
+            .meta
+            .as_ref()
+            .map(|meta| meta.whole(blobs))
+            .filter(|meta| meta.get().starts_with('{'))
+            .map(CallMeta::Told),
     };
     if let Some(error) = &e.error {
         tell_error(error, tool, &mut said, blobs);
