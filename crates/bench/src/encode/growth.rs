@@ -55,7 +55,7 @@ fn row(growing: Growing, name: &str, [early, late]: [Cost; 2], allocated: &Value
 
 fn told(dialect: Dialect, growing: Growing) -> [Cost; 2] {
     let (mut encoder, mut tip, mut frames) = (dialect.encoder(), Tip::default(), Frames::default());
-    timed(growing.windows(dialect), |n| {
+    timed(&growing.windows(dialect), |n| {
         let fact = growing.fact(n);
         tip.apply(&fact);
         frames.clear();
@@ -67,14 +67,14 @@ fn told(dialect: Dialect, growing: Growing) -> [Cost; 2] {
 
 fn tip(growing: Growing) -> [[Cost; 2]; 2] {
     let mut tip = Tip::default();
-    let apply = timed(growing.windows(Dialect::Tolka), |n| {
+    let apply = timed(&growing.windows(Dialect::Tolka), |n| {
         let fact = growing.fact(n);
         let started = Instant::now();
         tip.apply(&fact);
         Some(started.elapsed())
     });
     let mut tip = Tip::default();
-    let copy = timed(growing.windows(Dialect::Tolka), |n| {
+    let copy = timed(&growing.windows(Dialect::Tolka), |n| {
         tip.apply(&growing.fact(n));
         let started = Instant::now();
         (n % COPIED_EVERY == 0).then(|| {
@@ -86,7 +86,7 @@ fn tip(growing: Growing) -> [[Cost; 2]; 2] {
 }
 
 /// What the facts of each window took, where one was timed.
-fn timed(windows: [Range<u64>; 2], mut each: impl FnMut(u64) -> Option<Duration>) -> [Cost; 2] {
+fn timed(windows: &[Range<u64>; 2], mut each: impl FnMut(u64) -> Option<Duration>) -> [Cost; 2] {
     let mut taken = [Vec::new(), Vec::new()];
     for n in 1..windows[1].end {
         let Some(time) = each(n) else { continue };
