@@ -1,6 +1,6 @@
 # Everything a person needs; `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test check docs bench fuzz clean
+.PHONY: help build run test check docs bench bench-encode bench-count fuzz clean
 
 help: ## list these
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -23,6 +23,15 @@ docs: ## docs/dialects.md, from the code
 bench: ## speed and memory, each figure beside its reference
 	cargo build --profile measure --locked -p tolka -p tolka-bench
 	./target/measure/tolka-bench
+
+bench-encode: ## what it costs to tell a fact, in every dialect
+	cargo build --profile measure --locked -p tolka-bench
+	./target/measure/tolka-bench encode
+
+bench-count: ## instructions per fact, beside crates/bench/baseline.json
+	@command -v valgrind >/dev/null || { echo "counting needs valgrind: apt-get install valgrind"; exit 1; }
+	cargo build --profile measure --locked -p tolka-bench
+	./target/measure/tolka-bench count
 
 fuzz: ## decoders on random and damaged bytes for FUZZ_SECONDS (default 300)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} cargo test --locked -p tolka-dialect --test fuzz -- --nocapture

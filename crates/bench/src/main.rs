@@ -5,7 +5,9 @@
 //! first: they wander least.
 
 mod appends;
+mod count;
 mod delivery;
+mod encode;
 mod process;
 mod raw;
 mod report;
@@ -17,11 +19,23 @@ use anyhow::{Context, Result};
 
 use report::Report;
 
+/// The server's own, so that what is measured in this process costs what it costs there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs of each row; the median of five is steady enough to show a change of a tenth.
 const RUNS: usize = 5;
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
+    // These need no runtime, and its threads would be counted.
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["encode"] => return encode::measure(),
+        ["count"] => return count::measure(),
+        ["work", subject, stream, laps] => return count::work(subject, stream, laps),
+        _ => {}
+    }
+    let mut args = words.into_iter();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match args.next().as_deref() {
         Some("raw-server") => runtime.block_on(raw::serve(args.next().context("how many bytes")?.parse()?)),

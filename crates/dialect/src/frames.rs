@@ -21,6 +21,15 @@ impl Frames {
         self.ends.push(self.bytes.len());
     }
 
+    /// As [`Frames::push_with`], for a frame that is known to be worth telling only once it is written: `write` says so.
+    pub fn push_if(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
+        let start = self.bytes.len();
+        match write(&mut self.bytes) {
+            true => self.ends.push(self.bytes.len()),
+            false => self.bytes.truncate(start),
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.ends.len()
     }

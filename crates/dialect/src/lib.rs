@@ -19,6 +19,8 @@ mod heard;
 pub mod onyx;
 pub mod onyx_steps;
 pub mod opencode;
+mod print;
+mod quoted;
 mod recent;
 mod retelling;
 mod sse;

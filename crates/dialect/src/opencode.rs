@@ -10,6 +10,7 @@ pub mod decode;
 mod encode;
 mod error;
 mod history;
+mod info;
 mod input;
 mod law;
 mod marks;
@@ -21,9 +22,10 @@ pub use decode::Decoder;
 pub use encode::Encoder;
 pub use error::error_json;
 pub use history::History;
+pub use info::{project_id, session_info};
 pub use input::{InputError, blocks_from_parts};
 pub(crate) use law::law;
-pub use wire::{SPOKEN_VERSION, ask_json, project_id, session_info};
+pub use wire::{SPOKEN_VERSION, ask_json};
 
 /// Document 004 and today's server disagree on how text streams; a request chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

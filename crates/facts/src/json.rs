@@ -36,8 +36,8 @@ impl Json {
         Json(serde_json::value::to_raw_value(value).unwrap_or_default())
     }
 
-    pub fn into_raw(self) -> Box<RawValue> {
-        self.0
+    pub fn raw(&self) -> &RawValue {
+        &self.0
     }
 
     pub fn get(&self) -> &str {

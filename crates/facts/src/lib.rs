@@ -17,6 +17,7 @@
 
 mod block;
 mod body;
+mod ended;
 mod ending;
 pub mod event;
 mod fact;
@@ -30,11 +31,12 @@ mod view;
 
 pub use block::Block;
 pub use body::{BlobRef, Blobs, Body, Hash, INLINE_LIMIT, NoBlobs};
+pub use ended::EndedCalls;
 pub use event::Event;
 pub use fact::{Cause, Draft, Fact, FactError, VERSION};
 pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, TurnId, derived_id, event_id};
 pub use json::Json;
-pub use rope::Rope;
+pub use rope::{Rope, Since};
 pub use time::Time;
 pub use tip::{Ask, Head, OpenStep, OpenText, OpenTurn, Queued, Tip, Voice};
 pub use tool::{Location, Tool, ToolContent, ToolKind, ToolStatus};

@@ -1,15 +1,20 @@
+use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const CHUNK: usize = 16 * 1024;
 
-/// Text that grows at its end and is cheap to copy: full chunks are shared between copies.
+/// Text that grows at its end and is cheap to copy: copies share all but the last chunk, for a session's tip is copied
+/// with every append.
 ///
 /// As JSON it is a plain string.
 #[derive(Debug, Clone, Default)]
 pub struct Rope {
-    full: Vec<Arc<str>>,
+    /// The list is shared too: it is written anew when a chunk is full, not when the rope is copied.
+    full: Arc<Vec<Arc<str>>>,
+    /// Bytes in full chunks.
+    full_len: usize,
     tail: String,
 }
 
@@ -17,41 +22,75 @@ impl Rope {
     pub fn push(&mut self, text: &str) {
         self.tail.push_str(text);
         if self.tail.len() >= CHUNK {
-            self.full.push(Arc::from(std::mem::take(&mut self.tail)));
+            self.full_len += self.tail.len();
+            Arc::make_mut(&mut self.full).push(Arc::from(self.tail.as_str()));
+            self.tail.clear();
         }
     }
 
     pub fn len(&self) -> usize {
-        self.full.iter().map(|c| c.len()).sum::<usize>() + self.tail.len()
+        self.full_len + self.tail.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.full.is_empty() && self.tail.is_empty()
+        self.len() == 0
     }
 
-    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+    pub fn pieces(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.full.iter().map(|c| &**c).chain(std::iter::once(self.tail.as_str()))
     }
 
     /// The text from byte `from` on; `from` must be a length that the rope once had.
-    pub fn since(&self, from: usize) -> String {
-        let mut skip = from;
-        let mut text = String::with_capacity(self.len().saturating_sub(from));
-        for piece in self.pieces() {
-            if skip < piece.len() {
-                text.push_str(&piece[skip..]);
-                skip = 0;
-            } else {
-                skip -= piece.len();
-            }
+    pub fn since(&self, from: usize) -> Since<'_> {
+        // Found from the end: what is asked for is what came last.
+        let (mut chunk, mut start) = (self.full.len(), self.full_len);
+        while start > from && chunk > 0 {
+            chunk -= 1;
+            start -= self.full[chunk].len();
         }
-        text
+        Since { rope: self, chunk, skip: from.saturating_sub(start) }
     }
 }
 
-impl std::fmt::Display for Rope {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// The end of a rope, where it stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Since<'a> {
+    rope: &'a Rope,
+    /// The first chunk of which something is left; the tail comes after the full ones.
+    chunk: usize,
+    /// Bytes of it that are not.
+    skip: usize,
+}
+
+impl<'a> Since<'a> {
+    pub fn is_empty(&self) -> bool {
+        self.pieces().all(str::is_empty)
+    }
+
+    pub fn pieces(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
+        let (rope, first, skip) = (self.rope, self.chunk, self.skip);
+        (first..=rope.full.len()).map(move |chunk| {
+            let text = rope.full.get(chunk).map_or(rope.tail.as_str(), |full| full);
+            if chunk == first { text.get(skip..).unwrap_or_default() } else { text }
+        })
+    }
+}
+
+impl fmt::Display for Since<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces().try_for_each(|piece| f.write_str(piece))
+    }
+}
+
+impl Serialize for Since<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Display for Rope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.since(0).fmt(f)
     }
 }
 
@@ -97,8 +136,22 @@ mod tests {
             lengths.push(whole.len());
         }
         assert_eq!(rope.to_string(), whole);
-        for from in lengths.iter().step_by(97) {
-            assert_eq!(rope.since(*from), whole[*from..]);
+        for from in lengths.iter().step_by(97).chain(lengths.last()) {
+            let since = rope.since(*from);
+            assert_eq!(since.to_string(), whole[*from..]);
+            assert_eq!(since.is_empty(), *from == whole.len());
         }
+    }
+
+    #[test]
+    fn a_copy_shares_what_is_full_and_goes_its_own_way() {
+        let mut rope = Rope::default();
+        (0..10).for_each(|_| rope.push(&"x".repeat(CHUNK / 2)));
+        let mut copy = rope.clone();
+        assert!(Arc::ptr_eq(&rope.full, &copy.full), "copying copies no list of chunks");
+        (0..4).for_each(|_| copy.push(&"y".repeat(CHUNK / 2)));
+        assert!(rope.full.iter().zip(&*copy.full).all(|(one, other)| Arc::ptr_eq(one, other)));
+        assert_eq!((rope.len(), copy.len()), (5 * CHUNK, 7 * CHUNK));
+        assert!(!rope.to_string().contains('y') && copy.to_string().ends_with('y'));
     }
 }

@@ -2,16 +2,14 @@
 //! partial update leaves out; the session's actor reads it to know what it was doing when it died.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, Usage, UsageSet,
 };
-use crate::{CallId, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
-
-/// How many ended calls a turn remembers, to tell a late update from a new call.
-const REMEMBERED_CALLS: usize = 1024;
+use crate::{CallId, EndedCalls, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tip {
@@ -100,11 +98,12 @@ pub struct OpenTurn {
     pub step: Option<OpenStep>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<OpenText>,
-    /// Open calls, and the one that the last fact ended.
+    /// Open calls, and the one that the last fact ended. Copies of a tip share them until they change: an input or a
+    /// diff may be long, and a tip is copied with every append.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub tools: Vec<Tool>,
-    #[serde(skip_serializing_if = "VecDeque::is_empty", default)]
-    pub ended_calls: VecDeque<CallId>,
+    pub tools: Vec<Arc<Tool>>,
+    #[serde(skip_serializing_if = "EndedCalls::is_empty", default)]
+    pub ended_calls: EndedCalls,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<Ask>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -160,11 +159,11 @@ impl Ask {
 impl OpenTurn {
     /// The call, open or ended by the last fact.
     pub fn tool(&self, call: &CallId) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.call == *call)
+        self.tools.iter().find(|tool| tool.call == *call).map(Arc::as_ref)
     }
 
     pub fn open_tools(&self) -> impl Iterator<Item = &Tool> {
-        self.tools.iter().filter(|tool| tool.is_open())
+        self.tools.iter().map(Arc::as_ref).filter(|tool| tool.is_open())
     }
 
     /// The message that parts belong to now: the open step's, or the user's if none was told.
@@ -207,7 +206,7 @@ impl Tip {
         self.dropped = None;
         self.taken = None;
         if let Some(turn) = &mut self.turn {
-            turn.tools.retain(Tool::is_open);
+            turn.tools.retain(|tool| tool.is_open());
         }
         self.apply_event(fact);
         self.head.busy = self.turn.is_some();
@@ -287,10 +286,7 @@ impl Tip {
                     tool.merge(e, fact.time);
                     let ended = !tool.is_open();
                     if let Some(turn) = self.turn.as_mut().filter(|_| ended) {
-                        turn.ended_calls.push_back(e.call.clone());
-                        if turn.ended_calls.len() > REMEMBERED_CALLS {
-                            turn.ended_calls.pop_front();
-                        }
+                        turn.ended_calls.push(e.call.as_str());
                     }
                 }
             }
@@ -359,7 +355,7 @@ impl Tip {
             step: None,
             text: None,
             tools: Vec::new(),
-            ended_calls: VecDeque::new(),
+            ended_calls: EndedCalls::default(),
             asks: Vec::new(),
             failure: None,
         });
@@ -394,7 +390,7 @@ impl Tip {
     fn call(&mut self, call: &CallId, fact: &Fact) -> Option<&mut Tool> {
         let turn = self.turn.as_mut()?;
         if let Some(at) = turn.tools.iter().position(|tool| tool.call == *call) {
-            return Some(&mut turn.tools[at]);
+            return Some(Arc::make_mut(&mut turn.tools[at]));
         }
         if turn.ended_calls.contains(call) {
             return None;
@@ -404,14 +400,14 @@ impl Tip {
         if let Some(step) = &mut turn.step {
             step.tools = true;
         }
-        turn.tools.push(Tool {
+        turn.tools.push(Arc::new(Tool {
             call: call.clone(),
             first_seq: fact.seq,
             first_time: fact.time,
             message,
             ..Tool::default()
-        });
-        turn.tools.last_mut()
+        }));
+        turn.tools.last_mut().map(Arc::make_mut)
     }
 
     fn ask(&mut self, ask: Ask) {

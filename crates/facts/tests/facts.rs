@@ -155,7 +155,7 @@ proptest! {
             for tool in &turn.tools {
                 let same: Vec<_> = parts.iter().filter(|part| matches!(part, Part::Tool(known) if known.call == tool.call)).collect();
                 prop_assert_eq!(same.len(), 1, "{} at {}", tool.call, fact.seq);
-                prop_assert_eq!(same[0], &&Part::Tool(Box::new(tool.clone())), "at {}", fact.seq);
+                prop_assert_eq!(same[0], &&Part::Tool(Box::new((**tool).clone())), "at {}", fact.seq);
             }
             if let Some(open) = &turn.text {
                 let is_open = |part: &&&Part| match part {

@@ -153,7 +153,23 @@ pub(super) struct ToolCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) raw_output: Option<Cow<'a, Json>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub(super) meta: Option<Cow<'a, Json>>,
+    pub(super) meta: Option<CallMeta<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum CallMeta<'a> {
+    Told(Cow<'a, Json>),
+    /// As Codex tells it; the protocol itself has terminals only, which the client runs.
+    Output {
+        terminal_output_delta: OutputDelta<'a>,
+    },
+}
+
+#[derive(Serialize)]
+pub(super) struct OutputDelta<'a> {
+    pub(super) data: &'a str,
+    pub(super) terminal_id: &'a str,
 }
 
 fn status<S: Serializer>(status: &Option<ToolStatus>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
-use tolka_facts::{Blobs, Block, Body, Location, ToolContent};
+use tolka_facts::{Blobs, Block, Body, Location, Rope, ToolContent};
 
 /// Always null: the documents give these objects a `_meta` that nobody fills.
 pub(super) type Null = ();
@@ -17,6 +17,13 @@ pub(super) enum Content<'a> {
         _meta: Null,
         annotations: Option<&'a Value>,
         text: Cow<'a, str>,
+        r#type: &'static str,
+    },
+    /// Output that is still being told piece by piece.
+    Live {
+        _meta: Null,
+        annotations: Null,
+        text: &'a Rope,
         r#type: &'static str,
     },
     Media {
@@ -130,8 +137,8 @@ impl<'a> Item<'a> {
         }
     }
 
-    pub(super) fn text(text: String) -> Self {
-        let content = Content::Text { _meta: (), annotations: None, text: Cow::Owned(text), r#type: "text" };
+    pub(super) fn live(text: &'a Rope) -> Self {
+        let content = Content::Live { _meta: (), annotations: (), text, r#type: "text" };
         Item::Content { _meta: (), content, r#type: "content" }
     }
 

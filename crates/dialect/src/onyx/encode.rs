@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use tolka_facts::event::{ModeSet, ParentKind, SessionChanged, Stop, TurnEnded};
-use tolka_facts::{Blobs, CallId, Event, Fact, Hash, Json, OpenTurn, Time, Tip, Tool, ToolStatus};
+use tolka_facts::{Blobs, CallId, Event, Fact, Json, OpenTurn, Time, Tip, Tool, ToolStatus};
 
 use super::Profile;
 use super::content::Content;
@@ -20,7 +20,7 @@ use super::write::{self, Meta};
 use crate::Frames;
 
 /// Changes with the meaning of [`State`]: an older state then starts from an idle moment instead.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 /// Live output is told whole each time, so the steps grow with it: the bytes sent stay within nine times
 /// the output.
 const LIVE_STEP: u64 = 1024;
@@ -40,8 +40,8 @@ struct State {
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Told {
-    /// Of the body without live output.
-    hash: Hash,
+    /// The print of the body without live output.
+    seen: u64,
     /// Bytes of live output.
     live: u64,
 }
@@ -94,44 +94,55 @@ impl Encoder {
 
     /// What was told of the call, after its start was.
     fn told(&mut self, tool: &Tool, time: Time, tip: &Tip, out: &mut Frames) -> &mut Told {
-        let meta = self.meta(tip, Some(tool));
-        self.state.calls.entry(tool.call.clone()).or_insert_with(|| {
-            let start = Body::start(tool, meta).bytes();
-            tool::push_start(&start, time, out);
-            Told { hash: Hash::of(&start), live: 0 }
-        })
+        if !self.state.calls.contains_key(&tool.call) {
+            let start = Body::start(tool, self.meta(tip, Some(tool)));
+            let mut seen = 0;
+            out.push_with(|out| {
+                seen = start.write(out);
+                tool::finish_start(time, out);
+            });
+            self.state.calls.insert(tool.call.clone(), Told { seen, live: 0 });
+        }
+        self.state.calls.get_mut(&tool.call).expect("its start was told, now or before")
     }
 
     fn tool_changed(&mut self, tool: &Tool, time: Time, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
         let is_new = !self.state.calls.contains_key(&tool.call);
         let (meta, same_meta) = (self.meta(tip, Some(tool)), self.meta(tip, Some(tool)));
         let body = Body::merged(tool, meta, Live::Hidden, blobs);
-        let (says_no_more, mut bytes) = (is_new && body.looks_like_start(), body.bytes());
-        let hash = Hash::of(&bytes);
+        let says_no_more = is_new && body.looks_like_start();
         let told = self.told(tool, time, tip, out);
-        if says_no_more {
-            told.hash = hash;
-        } else if told.hash != hash {
-            if tool.is_open() && !tool.live_output.is_empty() {
-                bytes = Body::merged(tool, same_meta, Live::Shown, blobs).bytes();
+        out.push_if(|out| {
+            let start = out.len();
+            let seen = body.write(out);
+            let is_news = std::mem::replace(&mut told.seen, seen) != seen && !says_no_more;
+            if is_news {
+                if tool.is_open() && !tool.live_output.is_empty() {
+                    out.truncate(start);
+                    Body::merged(tool, same_meta, Live::Shown, blobs).write(out);
+                }
+                told.live = tool.live_output.len() as u64;
+                tool::finish_progress(time, out);
             }
-            *told = Told { hash, live: tool.live_output.len() as u64 };
-            tool::push_progress(&bytes, time, out);
-        }
+            is_news
+        });
         if !tool.is_open() {
             self.state.calls.remove(&tool.call);
         }
     }
 
     fn output_appended(&mut self, tool: &Tool, time: Time, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
-        let meta = self.meta(tip, Some(tool));
         let told = self.told(tool, time, tip, out);
         let length = tool.live_output.len() as u64;
         let due = told.live == 0 || length.saturating_sub(told.live) >= LIVE_STEP.max(told.live / LIVE_SHARE);
         // An output that the agent gave itself stands before the live one.
         if length > 0 && due && output::told(tool).is_none() {
             told.live = length;
-            tool::push_progress(&Body::merged(tool, meta, Live::Shown, blobs).bytes(), time, out);
+            let meta = self.meta(tip, Some(tool));
+            out.push_with(|out| {
+                Body::merged(tool, meta, Live::Shown, blobs).write(out);
+                tool::finish_progress(time, out);
+            });
         }
     }
 
@@ -297,5 +308,7 @@ fn subagent_of(meta: &Json) -> Option<String> {
         #[serde(rename = "subagentSessionId")]
         session: String,
     }
-    meta.read::<Subagent>().map(|subagent| subagent.session)
+    // Few have it, and to look for the word is cheaper than to parse.
+    let has_one = meta.get().contains("subagentSessionId");
+    has_one.then(|| meta.read::<Subagent>()).flatten().map(|subagent| subagent.session)
 }

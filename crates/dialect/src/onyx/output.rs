@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tolka_facts::{Blobs, Block, Json, Tool, ToolContent, ToolStatus};
+use tolka_facts::{Blobs, Block, Json, Rope, Tool, ToolContent, ToolStatus};
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
@@ -15,6 +15,7 @@ pub(super) enum Output<'a> {
     None,
     Told(Cow<'a, Json>),
     Text { output: String },
+    Live { output: &'a Rope },
     Made(Map<String, Value>),
 }
 
@@ -29,6 +30,9 @@ impl<'a> Output<'a> {
     }
 
     fn completed(tool: &'a Tool, blobs: &dyn Blobs) -> Self {
+        if told(tool).is_none() && !tool.live_output.is_empty() {
+            return Output::Live { output: &tool.live_output };
+        }
         let spare = spare_text(tool, blobs);
         match (told(tool), spare) {
             (Some(output), Some(text)) => {

@@ -12,8 +12,8 @@ use super::output::Output;
 use super::rules;
 use super::stamp::Stamp;
 use super::write::{self, Meta};
-use crate::Frames;
 use crate::edit;
+use crate::print::print;
 
 /// Whether output that is still being told piece by piece is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,10 +67,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The fields without the packet's own: what must differ for a progress to be worth telling.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    /// Writes the fields without the packet's own, and gives their print: it must differ for a progress to be worth
+    /// telling. The packet is to be finished behind them.
+    pub(super) fn write(&self, out: &mut Vec<u8>) -> u64 {
+        let start = out.len();
         // String keys only, and writing to a Vec cannot fail.
-        serde_json::to_vec(self).unwrap_or_default()
+        let _ = serde_json::to_writer(&mut *out, self);
+        print(&out[start..])
     }
 
     /// What a start leaves the reader with, so that a first progress that says no more is not sent. A list
@@ -84,24 +87,22 @@ impl<'a> Body<'a> {
     }
 }
 
-pub(super) fn push_start(body: &[u8], time: Time, out: &mut Frames) {
-    push(body, r#"sessionUpdate":"tool_call","type":"tool_call_start"#, time, out);
+pub(super) fn finish_start(time: Time, out: &mut Vec<u8>) {
+    finish(r#"sessionUpdate":"tool_call","type":"tool_call_start"#, time, out);
 }
 
-pub(super) fn push_progress(body: &[u8], time: Time, out: &mut Frames) {
-    push(body, r#"sessionUpdate":"tool_call_update","type":"tool_call_progress"#, time, out);
+pub(super) fn finish_progress(time: Time, out: &mut Vec<u8>) {
+    finish(r#"sessionUpdate":"tool_call_update","type":"tool_call_progress"#, time, out);
 }
 
-/// The body was serialised already, to compare it; its closing brace makes room for the packet's fields.
-fn push(body: &[u8], names: &str, time: Time, out: &mut Frames) {
-    out.push_with(|bytes| {
-        bytes.extend_from_slice(body.strip_suffix(b"}").unwrap_or(body));
-        bytes.extend_from_slice(b",\"");
-        bytes.extend_from_slice(names.as_bytes());
-        bytes.extend_from_slice(b"\",\"timestamp\":\"");
-        Stamp(time).with(|text| bytes.extend_from_slice(text.as_bytes()));
-        bytes.extend_from_slice(b"\"}");
-    });
+/// The closing brace of the fields makes room for the packet's own.
+fn finish(names: &str, time: Time, out: &mut Vec<u8>) {
+    out.pop();
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(names.as_bytes());
+    out.extend_from_slice(b"\",\"timestamp\":\"");
+    Stamp(time).with(|text| out.extend_from_slice(text.as_bytes()));
+    out.extend_from_slice(b"\"}");
 }
 
 fn empty() -> Json {
@@ -124,7 +125,7 @@ fn content<'a>(tool: &'a Tool, live: Live, blobs: &dyn Blobs) -> Option<Vec<Item
     let has_text = items.iter().any(|item| matches!(item, Item::Content { .. }));
     let is_shown = live == Live::Shown || !tool.is_open();
     if is_shown && !has_text && !tool.live_output.is_empty() {
-        items.push(Item::text(tool.live_output.to_string()));
+        items.push(Item::live(&tool.live_output));
     }
     let has_diff = items.iter().any(|item| matches!(item, Item::Diff { .. }));
     if let Some((path, text)) = written_file(tool, blobs).filter(|_| !has_diff) {

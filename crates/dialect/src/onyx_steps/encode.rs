@@ -23,7 +23,7 @@ use crate::onyx::{CommonError, INTERRUPTED};
 use calls::Calls;
 
 /// Changes with the meaning of [`State`]: an older state then starts from an idle moment instead.
-const STATE_VERSION: u32 = 1;
+const STATE_VERSION: u32 = 2;
 
 const UNANSWERED: &str = "The turn ended before anybody answered";
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use tolka_facts::event::{OptionKind, PermissionOption};
-use tolka_facts::{Json, Time};
+use tolka_facts::{Json, Since, Time};
 
 use super::artifact::Artifact;
 use super::block::Content;
@@ -50,7 +50,7 @@ pub(super) enum Packet<'a> {
         tool_input: Option<Cow<'a, Json>>,
         /// What the tool put out since the last such packet; `message` is its last line.
         #[serde(skip_serializing_if = "Option::is_none")]
-        output: Option<&'a str>,
+        output: Option<Since<'a>>,
         timestamp: Stamp,
     },
     ToolEnd {

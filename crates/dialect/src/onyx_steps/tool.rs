@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Map;
-use tolka_facts::{Blobs, Json, Tool, ToolKind, ToolStatus};
+use tolka_facts::{Blobs, Json, Since, Tool, ToolKind, ToolStatus};
 
 use crate::onyx::rules;
 use crate::tool::{self, Field, KnownTool, respelled};
@@ -94,8 +94,43 @@ pub(super) fn result(tool: &Tool, blobs: &dyn Blobs) -> String {
 }
 
 /// The last line of new output that says anything, short enough to stand in a list.
-pub(super) fn last_line(output: &str) -> Option<&str> {
-    let line = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+pub(super) fn last_line(output: Since<'_>) -> Option<String> {
+    // From the end, and no further than that line: the output may be long.
+    let mut pieces: Vec<&str> = Vec::new();
+    for piece in output.pieces().rev() {
+        let piece = if pieces.is_empty() { piece.trim_end() } else { piece };
+        if !piece.is_empty() {
+            pieces.push(piece);
+        }
+        if piece.contains('\n') {
+            break;
+        }
+    }
+    pieces.reverse();
+    let text = pieces.concat();
+    let line = text.lines().next_back()?.trim();
     let end = line.char_indices().nth(MESSAGE_LIMIT).map_or(line.len(), |(at, _)| at);
-    Some(&line[..end])
+    Some(line[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use tolka_facts::Rope;
+
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_found_wherever_it_began() {
+        let long = "y".repeat(20_000);
+        for (pieces, line) in [
+            (vec!["one\n", "two\r\n", " \n\n"], Some("two".to_owned())),
+            (vec!["one\n  tw", "o  "], Some("two".to_owned())),
+            (vec!["one\nx", &long, &long, "\n\t\n"], Some(format!("x{}", &long[..MESSAGE_LIMIT - 1]))),
+            (vec!["", " \n"], None),
+        ] {
+            let mut rope = Rope::default();
+            pieces.into_iter().for_each(|piece| rope.push(piece));
+            assert_eq!(last_line(rope.since(0)), line);
+        }
+    }
 }

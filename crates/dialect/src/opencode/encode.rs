@@ -11,8 +11,9 @@ use serde_json::json;
 use tolka_facts::event::{Finish, Model, PtyChange, Usage};
 use tolka_facts::{Blobs, CallId, Event, Fact, MessageId, Time, Tip, event_id};
 
+use super::info::{Names, SessionInfo};
 use super::marks::Mark;
-use super::wire::{self, Frame, PartUpdated};
+use super::wire::{self, Frame, ModelName, PartUpdated};
 use super::{Profile, error};
 use crate::Frames;
 
@@ -20,6 +21,8 @@ use crate::Frames;
 pub struct Encoder {
     profile: Profile,
     told: Told,
+    /// Of the session that was told last. They follow from its head, so they are no part of the state.
+    names: Option<Names>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -45,7 +48,7 @@ struct Step {
 struct Call {
     id: CallId,
     /// Of the part as it was last told: agents repeat themselves, and a repetition is not told.
-    print: u64,
+    seen: u64,
     input: Mark,
     output: Mark,
     /// A person was asked about it: it runs, as far as clients can see.
@@ -55,19 +58,20 @@ struct Call {
 
 impl Encoder {
     pub fn new(profile: Profile) -> Self {
-        Encoder { profile, told: Told::default() }
+        Encoder { profile, told: Told::default(), names: None }
     }
 
     pub fn resume(profile: Profile, state: &[u8]) -> Option<Self> {
         let told = if state.is_empty() { Told::default() } else { serde_json::from_slice(state).ok()? };
-        Some(Encoder { profile, told })
+        Some(Encoder { profile, told, names: None })
     }
 }
 
 impl crate::Encoder for Encoder {
     fn encode(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
         let first = out.len();
-        Telling { profile: self.profile, told: &mut self.told, fact, tip, blobs, out, first }.tell();
+        let (told, names) = (&mut self.told, &mut self.names);
+        Telling { profile: self.profile, told, names, fact, tip, blobs, out, first }.tell();
     }
 
     fn state(&self) -> Vec<u8> {
@@ -79,6 +83,7 @@ impl crate::Encoder for Encoder {
 struct Telling<'a> {
     profile: Profile,
     told: &'a mut Told,
+    names: &'a mut Option<Names>,
     fact: &'a Fact,
     tip: &'a Tip,
     blobs: &'a dyn Blobs,
@@ -195,33 +200,58 @@ impl<'a> Telling<'a> {
         self.fact.session.as_str()
     }
 
-    fn event<P: Serialize>(&mut self, kind: &str, properties: P) {
+    /// The name of the next event.
+    fn event_id(&self) -> String {
         let n = u32::try_from(self.out.len() - self.first).unwrap_or(u32::MAX);
-        let id = event_id("evt", self.fact, n);
+        event_id("evt", self.fact, n)
+    }
+
+    fn event<P: Serialize>(&mut self, kind: &str, properties: P) {
+        let id = self.event_id();
         self.out.push(&Frame { id, r#type: kind, properties });
     }
 
     /// `session` is the document's name for what today's server calls `info`.
     fn session_event(&mut self, kind: &str) {
-        let info = wire::session_info(&self.tip.head);
-        let mut properties = json!({ "sessionID": self.session(), "info": info });
-        if self.profile != Profile::Current && kind == "session.updated" {
-            properties["session"] = info;
+        #[derive(Serialize)]
+        struct Properties<'a> {
+            #[serde(rename = "sessionID")]
+            session_id: &'a str,
+            info: &'a SessionInfo<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            session: Option<&'a SessionInfo<'a>>,
         }
-        self.event(kind, properties);
+        let head = &self.tip.head;
+        let names = self.names.take().filter(|names| names.are_of(head)).unwrap_or_else(|| Names::of(head));
+        let info = SessionInfo::of(head, &names);
+        let is_twice = self.profile != Profile::Current && kind == "session.updated";
+        let session = is_twice.then_some(&info);
+        self.event(kind, Properties { session_id: self.session(), info: &info, session });
+        *self.names = Some(names);
     }
 
     fn status(&mut self, status: &str) {
-        self.event("session.status", json!({ "sessionID": self.session(), "status": { "type": status } }));
+        #[derive(Serialize)]
+        struct Properties<'a> {
+            #[serde(rename = "sessionID")]
+            session_id: &'a str,
+            status: Status<'a>,
+        }
+        #[derive(Serialize)]
+        struct Status<'a> {
+            r#type: &'a str,
+        }
+        self.event("session.status", Properties { session_id: self.session(), status: Status { r#type: status } });
     }
 
     fn model(&self) -> Model {
         let asked = self.tip.turn.as_ref().or(self.tip.ended_turn.as_ref()).and_then(|turn| turn.model.as_ref());
-        wire::model(&self.tip.head, asked)
+        let ModelName { provider, id } = wire::model(&self.tip.head, asked);
+        Model { provider: provider.to_owned(), id: id.to_owned() }
     }
 
-    fn part<P: Serialize>(&mut self, part: P, delta: Option<&str>) {
+    fn part<P: Serialize>(&mut self, part: P) {
         let (session_id, time) = (self.session(), self.fact.time.millis());
-        self.event("message.part.updated", PartUpdated { session_id, part, time, delta });
+        self.event("message.part.updated", PartUpdated { session_id, part, time });
     }
 }

@@ -1,9 +1,11 @@
 //! A merged tool call as a `ToolPart`: which name, which of the four states, and what goes in it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tolka_facts::{Blobs, Block, Rope, Tool, ToolContent, ToolStatus, derived_id};
+use tolka_facts::{Blobs, Block, Json, Rope, Tool, ToolContent, ToolStatus, derived_id};
 
 use super::wire::Span;
 use crate::tool::{self, Field, KnownTool, error_text, output_text, respelled, text};
@@ -80,7 +82,7 @@ pub(super) fn write_announced(tool: &Tool, session: &str, out: &mut Vec<u8>) {
 
 pub(super) fn write_part(tool: &Tool, session: &str, blobs: &dyn Blobs, out: &mut Vec<u8>) {
     let input = input(tool, blobs);
-    let input = input.as_deref().unwrap_or_else(|| empty_object());
+    let input = input.as_deref().map_or_else(|| empty_object(), Json::raw);
     let start = tool.started.unwrap_or(tool.first_time).millis();
     let ended = Span { start, end: Some(tool.ended.unwrap_or(tool.first_time).millis()) };
     let state = match tool.status {
@@ -129,12 +131,12 @@ fn write(tool: &Tool, session: &str, state: State<'_>, out: &mut Vec<u8>) {
 
 /// The input as OpenCode's clients read it: other agents' spellings of the same fields become OpenCode's, the rest
 /// passes through. What is no object cannot be told on this wire.
-fn input(tool: &Tool, blobs: &dyn Blobs) -> Option<Box<RawValue>> {
+fn input<'a>(tool: &'a Tool, blobs: &dyn Blobs) -> Option<Cow<'a, Json>> {
     let whole = tool.input.as_ref()?.whole(blobs);
     let is_of_a_file = KnownTool::of(tool).is_some_and(KnownTool::is_of_a_file);
     let respelled = is_of_a_file.then(|| respelled(&whole, &FILE_FIELDS)).flatten();
-    let told = respelled.unwrap_or_else(|| whole.into_owned());
-    told.get().starts_with('{').then(|| told.into_raw())
+    let told = respelled.map_or(whole, Cow::Owned);
+    told.get().starts_with('{').then_some(told)
 }
 
 /// What a change of a file looks like before it is made, for the person who is asked.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tolka_facts::event::{Model, PermissionAsked, PlanEntry, PlanStatus, QuestionAsked, Usage};
-use tolka_facts::{Ask, Blobs, Hash, Head, Rope, SessionId, Tip};
+use tolka_facts::event::{Model, PermissionAsked, PlanEntry, PlanStatus, QuestionAsked};
+use tolka_facts::{Ask, Blobs, Head, Tip};
 
 use super::tools;
 
@@ -18,38 +18,11 @@ pub(super) struct Frame<'a, P> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct PartDelta<'a> {
-    #[serde(rename = "sessionID")]
-    pub(super) session_id: &'a str,
-    #[serde(rename = "messageID")]
-    pub(super) message_id: &'a str,
-    #[serde(rename = "partID")]
-    pub(super) part_id: &'a str,
-    pub(super) field: &'a str,
-    pub(super) delta: &'a str,
-}
-
-#[derive(Serialize)]
 pub(super) struct PartUpdated<'a, P> {
     #[serde(rename = "sessionID")]
     pub(super) session_id: &'a str,
     pub(super) part: P,
     pub(super) time: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) delta: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-pub(super) struct TextPart<'a> {
-    pub(super) id: &'a str,
-    #[serde(rename = "sessionID")]
-    pub(super) session_id: &'a str,
-    #[serde(rename = "messageID")]
-    pub(super) message_id: &'a str,
-    pub(super) r#type: &'a str,
-    pub(super) text: &'a Rope,
-    pub(super) time: Span,
 }
 
 #[derive(Serialize)]
@@ -59,68 +32,22 @@ pub(super) struct Span {
     pub(super) end: Option<u64>,
 }
 
-/// A project is a folder; OpenCode names it by a hash.
-pub fn project_id(workspace: &str) -> String {
-    Hash::of(workspace.as_bytes()).as_str()[..40].to_owned()
-}
-
-/// `Session` as routes and events show it.
-pub fn session_info(head: &Head) -> Value {
-    let mut info = json!({
-        "id": head.id,
-        "slug": slug(&head.id),
-        "version": SPOKEN_VERSION,
-        "projectID": project_id(&head.workspace),
-        "directory": head.workspace,
-        "path": "",
-        "title": head.title,
-        "agent": agent_name(head),
-        "model": { "id": model(head, None).id, "providerID": model(head, None).provider },
-        "cost": head.cost.as_ref().map_or(0.0, |cost| cost.amount),
-        "tokens": tokens(head.tokens),
-        "summary": { "additions": head.added, "deletions": head.removed, "files": head.files },
-        "time": { "created": head.created.millis(), "updated": head.updated.millis() },
-    });
-    if let Some(parent) = &head.parent {
-        info["parentID"] = json!(parent.session);
-    }
-    if head.archived {
-        info["time"]["archived"] = json!(head.updated.millis());
-    }
-    info
-}
-
-fn slug(id: &SessionId) -> String {
-    const FIRST: [&str; 16] = [
-        "amber", "brisk", "calm", "clear", "eager", "gentle", "glowing", "happy", "jolly", "keen", "kind", "lucid",
-        "misty", "proud", "quiet", "sunny",
-    ];
-    const SECOND: [&str; 16] = [
-        "birch", "brook", "comet", "falcon", "fjord", "heron", "lake", "lynx", "maple", "meadow", "otter", "pine",
-        "raven", "river", "rocket", "tiger",
-    ];
-    let hash = Hash::of(id.as_str().as_bytes());
-    let digit = |at: usize| usize::from_str_radix(&hash.as_str()[at..=at], 16).ok();
-    format!("{}-{}", FIRST[digit(0).unwrap_or(0)], SECOND[digit(1).unwrap_or(0)])
-}
-
 /// OpenCode's "agent" is what others call the mode: build, plan, ….
 pub(super) fn agent_name(head: &Head) -> &str {
     head.mode.as_deref().unwrap_or("build")
 }
 
-pub(super) fn model(head: &Head, asked: Option<&Model>) -> Model {
-    let unknown = || Model { provider: "tolka".to_owned(), id: head.agent.clone() };
-    asked.or(head.model.as_ref()).cloned().unwrap_or_else(unknown)
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ModelName<'a> {
+    pub(super) provider: &'a str,
+    pub(super) id: &'a str,
 }
 
-pub(super) fn tokens(usage: Usage) -> Value {
-    json!({
-        "input": usage.input,
-        "output": usage.output,
-        "reasoning": usage.reasoning,
-        "cache": { "read": usage.cache_read, "write": usage.cache_write },
-    })
+pub(super) fn model<'a>(head: &'a Head, asked: Option<&'a Model>) -> ModelName<'a> {
+    match asked.or(head.model.as_ref()) {
+        Some(model) => ModelName { provider: &model.provider, id: &model.id },
+        None => ModelName { provider: "tolka", id: &head.agent },
+    }
 }
 
 pub(super) fn todos(entries: &[PlanEntry]) -> Value {

@@ -72,13 +72,19 @@ pub(crate) fn text(input: &Map<String, Value>, field: Field) -> Option<&str> {
     input.get(field.spelling_in(input)?)?.as_str()
 }
 
+/// Whether this name stands between quotes somewhere.
+fn is_quoted(name: &str, json: &str) -> bool {
+    let quote = |at: usize| json.as_bytes().get(at) == Some(&b'"');
+    json.match_indices(name).any(|(at, _)| at > 0 && quote(at - 1) && quote(at + name.len()))
+}
+
 /// The input with each of these fields in the spelling beside it. `None` if nothing is spelled otherwise: what needs no
 /// change keeps every digit.
 pub(crate) fn respelled(input: &Json, spellings: &[(Field, &'static str)]) -> Option<Json> {
     // Inputs may be long, and most need no change.
     let is_otherwise = |(field, theirs): &(Field, &'static str)| {
         let mut others = field.spellings().iter().filter(|spelling| *spelling != theirs);
-        others.any(|spelling| input.get().contains(&format!("\"{spelling}\"")))
+        others.any(|spelling| is_quoted(spelling, input.get()))
     };
     if !spellings.iter().any(is_otherwise) {
         return None;

@@ -2,6 +2,9 @@
 
 use tolka_facts::{Tool, ToolKind};
 
+/// No agent's name of a known tool has more bytes.
+const LONGEST: usize = 24;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KnownTool {
     Bash,
@@ -34,7 +37,11 @@ impl KnownTool {
 
     /// By any agent's name of it. Agents do not agree on capitals.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
+        let mut lower = [0; LONGEST];
+        let lower = lower.get_mut(..name.len())?;
+        lower.copy_from_slice(name.as_bytes());
+        lower.make_ascii_lowercase();
+        Some(match std::str::from_utf8(lower).ok()? {
             "bash" | "exec_command" | "shell" | "local_shell" | "run_shell_command" => KnownTool::Bash,
             "read" | "read_file" => KnownTool::Read,
             "write" | "write_file" => KnownTool::Write,

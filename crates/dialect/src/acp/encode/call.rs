@@ -8,7 +8,7 @@ use tolka_facts::{Blobs, Body, CallId, Event, Json, Tool, ToolContent, ToolKind,
 
 use super::super::tool::said_error;
 use super::super::wire::{self, ToolFields, ToolMeta};
-use super::super::write::{Content, Shown, ToolCall, Update};
+use super::super::write::{CallMeta, Content, OutputDelta, Shown, ToolCall, Update};
 use super::{Encoder, Telling};
 
 /// Not one word, so that nobody takes it for the tool's name.
@@ -47,15 +47,15 @@ impl Encoder {
     pub(super) fn output_appended(&mut self, e: &OutputAppended, to: &mut Telling<'_>) {
         let Some(tool) = to.tip.tool(&e.call).filter(|_| !e.text.is_empty()) else { return };
         self.start(tool, to);
-        // As Codex tells it; the protocol itself has terminals only, which the client runs.
-        let delta = json!({ "terminal_output_delta": { "data": e.text, "terminal_id": e.call } });
-        let meta = Some(Cow::Owned(Json::from(delta)));
+        let terminal_output_delta = OutputDelta { data: &e.text, terminal_id: e.call.as_str() };
+        let meta = Some(CallMeta::Output { terminal_output_delta });
         to.update(&Update::ToolCallUpdate(ToolCall { tool_call_id: e.call.as_str(), meta, ..ToolCall::default() }));
     }
 
     /// Tells of a call that the reader has not heard of: clients drop an update of a call that they do not know.
     fn start(&mut self, tool: &Tool, to: &mut Telling<'_>) {
-        if self.state.calls.insert(tool.call.clone()) {
+        if !self.state.calls.contains(&tool.call) {
+            self.state.calls.insert(tool.call.clone());
             to.update(&Update::ToolCall(started(tool)));
         }
     }
@@ -89,7 +89,12 @@ fn changes<'a>(e: &'a ToolChanged, tool: &'a Tool, blobs: &dyn Blobs) -> ToolCal
         locations: e.locations.as_deref(),
         raw_input: e.input.as_ref().map(|input| input.whole(blobs)),
         raw_output: e.output.as_ref().map(|output| output.whole(blobs)),
-        meta: e.meta.as_ref().map(|meta| meta.whole(blobs)).filter(|meta| meta.get().starts_with('{')),
+        meta: e
+            .meta
+            .as_ref()
+            .map(|meta| meta.whole(blobs))
+            .filter(|meta| meta.get().starts_with('{'))
+            .map(CallMeta::Told),
     };
     if let Some(error) = &e.error {
         tell_error(error, tool, &mut said, blobs);

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tolka_facts::event::{Stop, ToolChanged};
-use tolka_facts::{Blobs, CallId, Event, Fact, Hash, Tip, Tool, ToolStatus};
+use tolka_facts::{Blobs, CallId, Event, Fact, Tip, Tool, ToolStatus};
 
 use super::{State, file_write};
 use crate::Frames;
 use crate::onyx_steps::packet::{Packet, Stamp};
 use crate::onyx_steps::{block, tool, words};
+use crate::print::print;
 
 /// New output is told at its first piece and then in steps that grow with it, so that a chatty tool costs few packets.
 const LIVE_STEP: u64 = 1024;
@@ -20,8 +21,9 @@ pub(super) type Calls = BTreeMap<CallId, Told>;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Told {
-    title: Hash,
-    input: Hash,
+    /// Prints.
+    title: u64,
+    input: u64,
     /// Bytes of live output.
     live: u64,
 }
@@ -62,7 +64,7 @@ impl State {
         self.end_output(timestamp, out);
         self.end_thinking(timestamp, out);
         let (title, tool_input) = (tool::title(call), tool::input(call, blobs));
-        let told = Told { title: hash(title), input: hash(tool_input.get()), live: 0 };
+        let told = Told { title: print(title.as_bytes()), input: print(tool_input.get().as_bytes()), live: 0 };
         self.calls.insert(call.call.clone(), told);
         let (tool_call_id, tool_name) = (call.call.as_str(), tool::name(call));
         out.push(&Packet::ToolStart { tool_call_id, tool_name, tool_input, title, timestamp });
@@ -73,14 +75,14 @@ impl State {
         // An input may be long; its spelling depends on the tool's name.
         let may_differ = e.input.is_some() || e.name.is_some() || e.kind.is_some();
         let input = may_differ.then(|| tool::input(call, blobs));
-        let tool_input = input.filter(|input| told.input != hash(input.get()));
+        let is_news = |seen: &mut u64, text: &str| {
+            let print = print(text.as_bytes());
+            std::mem::replace(seen, print) != print
+        };
+        let tool_input = input.filter(|input| is_news(&mut told.input, input.get()));
         let title = tool::title(call);
-        if tool_input.is_none() && told.title == hash(title) {
+        if !is_news(&mut told.title, title) && tool_input.is_none() {
             return;
-        }
-        told.title = hash(title);
-        if let Some(input) = &tool_input {
-            told.input = hash(input.get());
         }
         out.push(&Packet::ToolProgress {
             tool_call_id: call.call.as_str(),
@@ -108,9 +110,9 @@ impl State {
             tool_name: tool::name(call),
             status: "in_progress",
             progress: (),
-            message: tool::last_line(&output).unwrap_or_else(|| tool::title(call)),
+            message: tool::last_line(output).as_deref().unwrap_or_else(|| tool::title(call)),
             tool_input: None,
-            output: Some(&output),
+            output: Some(output),
             timestamp,
         });
     }
@@ -135,8 +137,4 @@ impl State {
         self.start_tool(&ended, timestamp, blobs, out);
         self.end_tool(&ended, timestamp, blobs, out);
     }
-}
-
-fn hash(text: &str) -> Hash {
-    Hash::of(text.as_bytes())
 }

@@ -5,6 +5,8 @@ use tolka_facts::{Ask, CallId, Tool, ToolStatus};
 use super::super::marks::Mark;
 use super::super::tools;
 use super::{Call, Telling};
+use crate::print::print;
+use crate::quoted::quoted;
 
 impl Telling<'_> {
     pub(super) fn tool(&mut self, call: &CallId) {
@@ -27,11 +29,10 @@ impl Telling<'_> {
         if self.told.calls.iter().any(|known| known.id == tool.call) {
             return;
         }
-        let mut part = Vec::with_capacity(256);
-        tools::write_announced(tool, self.session(), &mut part);
         let (input, output) = (Mark::output(), Mark::output());
-        self.told.calls.push(Call { id: tool.call.clone(), print: fingerprint(&part), input, output, asked: false });
-        self.raw_part(&part);
+        self.told.calls.push(Call { id: tool.call.clone(), seen: 0, input, output, asked: false });
+        let at = self.told.calls.len() - 1;
+        self.written_part(at, |session, out| tools::write_announced(tool, session, out));
     }
 
     pub(super) fn tool_part(&mut self, tool: &Tool) {
@@ -46,26 +47,31 @@ impl Telling<'_> {
         } else {
             tool
         };
-        let mut part = Vec::with_capacity(512);
-        tools::write_part(tool, self.session(), self.blobs, &mut part);
-        let print = fingerprint(&part);
-        let is_news = std::mem::replace(&mut self.told.calls[at].print, print) != print;
+        let blobs = self.blobs;
+        self.written_part(at, |session, out| tools::write_part(tool, session, blobs, out));
         if !tool.is_open() {
             self.told.calls.remove(at);
         }
-        if is_news {
-            self.raw_part(&part);
-        }
     }
 
-    pub(super) fn raw_part(&mut self, part: &[u8]) {
-        if let Ok(part) = serde_json::from_slice::<&serde_json::value::RawValue>(part) {
-            self.part(part, None);
-        }
+    /// Tells a part as it is written, unless it is the one that was told last of this call.
+    fn written_part(&mut self, at: usize, write: impl FnOnce(&str, &mut Vec<u8>)) {
+        let (event, session, time) = (self.event_id(), self.session(), self.fact.time.millis());
+        let Some(call) = self.told.calls.get_mut(at) else { return };
+        self.out.push_if(|out| {
+            out.extend_from_slice(br#"{"id":"#);
+            quoted([event.as_str()], out);
+            out.extend_from_slice(br#","type":"message.part.updated","properties":{"sessionID":"#);
+            quoted([session], out);
+            out.extend_from_slice(br#","part":"#);
+            let start = out.len();
+            write(session, out);
+            let print = print(&out[start..]);
+            out.extend_from_slice(br#","time":"#);
+            // Writing to a Vec cannot fail.
+            let _ = serde_json::to_writer(&mut *out, &time);
+            out.extend_from_slice(b"}}");
+            std::mem::replace(&mut call.seen, print) != print
+        });
     }
-}
-
-/// FNV-1a: no seed, so that the state of an encoder is the same in every process.
-fn fingerprint(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,11 +1,94 @@
 //! Messages: the user's prompt, and one of the agent's for each step.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Finish, Model, PromptQueued, StepEnded, Stop, TurnEnded, Usage};
-use tolka_facts::{Blobs, Block, MessageId, OpenTurn, ToolStatus, derived_id};
+use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Time, ToolStatus, derived_id};
 
+use super::super::info::Tokens;
 use super::super::{error, wire};
 use super::{Step, Telling, Told};
+
+#[derive(Serialize)]
+struct MessageUpdated<'a> {
+    #[serde(rename = "sessionID")]
+    session_id: &'a str,
+    info: AgentMessage<'a>,
+}
+
+#[derive(Serialize)]
+struct AgentMessage<'a> {
+    id: &'a str,
+    #[serde(rename = "sessionID")]
+    session_id: &'a str,
+    role: &'a str,
+    #[serde(rename = "parentID")]
+    parent_id: &'a str,
+    #[serde(rename = "modelID")]
+    model_id: &'a str,
+    #[serde(rename = "providerID")]
+    provider_id: &'a str,
+    mode: &'a str,
+    agent: &'a str,
+    path: Path<'a>,
+    time: Times,
+    cost: f64,
+    tokens: Tokens,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finish: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Path<'a> {
+    cwd: &'a str,
+    root: &'a str,
+}
+
+#[derive(Serialize)]
+struct Times {
+    created: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    completed: Option<u64>,
+}
+
+/// Whose part it is.
+#[derive(Serialize)]
+struct Place<'a> {
+    id: String,
+    #[serde(rename = "sessionID")]
+    session_id: &'a str,
+    #[serde(rename = "messageID")]
+    message_id: &'a str,
+}
+
+impl<'a> Place<'a> {
+    fn of(fact: &'a Fact, message: &'a MessageId) -> Self {
+        Place {
+            id: derived_id("prt", fact.time, fact.seq, 0),
+            session_id: fact.session.as_str(),
+            message_id: message.as_str(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct StepStart<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    r#type: &'a str,
+}
+
+#[derive(Serialize)]
+struct StepFinish<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    r#type: &'a str,
+    reason: &'a str,
+    tokens: Tokens,
+    cost: f64,
+}
 
 impl Telling<'_> {
     pub(super) fn prompt(&mut self, prompt: &PromptQueued) {
@@ -28,7 +111,7 @@ impl Telling<'_> {
             });
             let Value::Object(fields) = block_part(block, self.blobs) else { continue };
             part.as_object_mut().into_iter().for_each(|part| part.extend(fields.clone()));
-            self.part(&part, None);
+            self.part(&part);
         }
         self.session_event("session.updated");
     }
@@ -46,20 +129,7 @@ impl Telling<'_> {
         self.message(&step, self.tip.turn.as_ref(), None);
         // A step outside a turn is told and forgotten: between turns nothing is held.
         self.told.step = self.tip.turn.is_some().then_some(step);
-        let part = self.step_part(message, json!({ "type": "step-start" }));
-        self.part(part, None);
-    }
-
-    pub(super) fn step_part(&self, message: &MessageId, fields: Value) -> Value {
-        let mut part = json!({
-            "id": derived_id("prt", self.fact.time, self.fact.seq, 0),
-            "sessionID": self.session(),
-            "messageID": message,
-        });
-        if let (Some(part), Value::Object(fields)) = (part.as_object_mut(), fields) {
-            part.extend(fields);
-        }
-        part
+        self.part(StepStart { place: Place::of(self.fact, message), r#type: "step-start" });
     }
 
     pub(super) fn step_ended(&mut self, e: &StepEnded) {
@@ -68,16 +138,9 @@ impl Telling<'_> {
         step.usage = e.usage.unwrap_or_default();
         step.cost = e.cost.unwrap_or_default();
         step.completed = Some(self.fact.time);
-        let part = self.step_part(
-            &e.message,
-            json!({
-                "type": "step-finish",
-                "reason": finish_name(e.finish),
-                "tokens": counted(step.usage),
-                "cost": step.cost,
-            }),
-        );
-        self.part(part, None);
+        let place = Place::of(self.fact, &e.message);
+        let (reason, tokens) = (finish_name(e.finish), Tokens::counted(step.usage));
+        self.part(StepFinish { place, r#type: "step-finish", reason, tokens, cost: step.cost });
         self.message(&step, self.tip.turn.as_ref(), None);
         self.told.step = Some(step);
     }
@@ -86,30 +149,23 @@ impl Telling<'_> {
         let head = &self.tip.head;
         let asked = step.model.as_ref().or_else(|| turn.and_then(|turn| turn.model.as_ref()));
         let model = wire::model(head, asked);
-        let mut info = json!({
-            "id": step.message,
-            "sessionID": self.session(),
-            "role": "assistant",
-            "parentID": turn.map_or("", |turn| turn.message.as_str()),
-            "modelID": model.id,
-            "providerID": model.provider,
-            "mode": wire::agent_name(head),
-            "agent": wire::agent_name(head),
-            "path": { "cwd": head.workspace, "root": head.workspace },
-            "time": { "created": step.created.millis() },
-            "cost": step.cost,
-            "tokens": counted(step.usage),
-        });
-        if let Some(completed) = step.completed {
-            info["time"]["completed"] = json!(completed.millis());
-        }
-        if let Some(finish) = step.finish {
-            info["finish"] = json!(finish_name(finish));
-        }
-        if let Some(error) = error {
-            info["error"] = error.clone();
-        }
-        self.event("message.updated", json!({ "sessionID": self.session(), "info": info }));
+        let info = AgentMessage {
+            id: step.message.as_str(),
+            session_id: self.session(),
+            role: "assistant",
+            parent_id: turn.map_or("", |turn| turn.message.as_str()),
+            model_id: model.id,
+            provider_id: model.provider,
+            mode: wire::agent_name(head),
+            agent: wire::agent_name(head),
+            path: Path { cwd: &head.workspace, root: &head.workspace },
+            time: Times { created: step.created.millis(), completed: step.completed.map(Time::millis) },
+            cost: step.cost,
+            tokens: Tokens::counted(step.usage),
+            finish: step.finish.map(finish_name),
+            error,
+        };
+        self.event("message.updated", MessageUpdated { session_id: self.session(), info });
     }
 
     /// The message gets its end and its error, then the session is idle: a client that stops reading at
@@ -156,15 +212,6 @@ fn finish_name(finish: Finish) -> &'static str {
         Finish::Cancelled => "cancelled",
         Finish::Unknown => "unknown",
     }
-}
-
-/// Tokens of a step carry their total once there are any, as the real server's do.
-fn counted(usage: Usage) -> Value {
-    let mut tokens = wire::tokens(usage);
-    if usage.total() > 0 {
-        tokens["total"] = json!(usage.total());
-    }
-    tokens
 }
 
 fn block_part(block: &Block, blobs: &dyn Blobs) -> Value {

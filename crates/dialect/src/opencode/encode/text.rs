@@ -1,11 +1,13 @@
 //! Text and thoughts, in the three ways that clients expect them.
+//!
+//! These frames are most of a stream, and some hold a whole text: they are written by hand.
 
-use tolka_facts::{OpenText, Rope, Voice, derived_id};
+use tolka_facts::{OpenText, Rope, Since, Voice, derived_id};
 
 use super::super::Profile;
 use super::super::marks::Mark;
-use super::super::wire::{PartDelta, Span, TextPart};
 use super::Telling;
+use crate::quoted::quoted;
 
 impl Telling<'_> {
     pub(super) fn text(&mut self, piece: &str) {
@@ -16,46 +18,77 @@ impl Telling<'_> {
         let last = mark.reached(open.text.len());
         self.told.text = Some(mark);
         if self.profile == Profile::Documented {
+            let piece = open.text.since(open.text.len() - piece.len());
             return self.text_part(open, &id, &open.text, None, Some(piece));
         }
         if is_first {
             self.text_part(open, &id, &Rope::default(), None, None);
         }
-        let (session_id, message_id) = (self.session(), open.message.as_str());
-        self.event(
-            "message.part.delta",
-            PartDelta { session_id, message_id, part_id: &id, field: "text", delta: piece },
-        );
+        self.delta(open, &id, piece);
         if let (Profile::Superset, Some(last)) = (self.profile, last) {
-            let since = open.text.since(last);
-            self.text_part(open, &id, &open.text, None, Some(&since));
+            self.text_part(open, &id, &open.text, None, Some(open.text.since(last)));
         }
     }
 
     pub(super) fn text_ended(&mut self, open: &OpenText) {
         let last = self.told.text.take().map_or(0, Mark::at);
         let since = match self.profile {
-            Profile::Superset => open.text.since(last),
-            Profile::Current | Profile::Documented => String::new(),
+            Profile::Superset => Some(open.text.since(last)).filter(|since| !since.is_empty()),
+            Profile::Current | Profile::Documented => None,
         };
-        let delta = (!since.is_empty()).then_some(since.as_str());
-        self.text_part(open, &text_part_id(open), &open.text, Some(self.fact.time.millis()), delta);
+        self.text_part(open, &text_part_id(open), &open.text, Some(self.fact.time.millis()), since);
     }
 
-    pub(super) fn text_part(&mut self, open: &OpenText, id: &str, text: &Rope, end: Option<u64>, delta: Option<&str>) {
-        let part = TextPart {
-            id,
-            session_id: self.session(),
-            message_id: open.message.as_str(),
-            r#type: match open.voice {
-                Voice::Text => "text",
-                Voice::Thought => "reasoning",
-            },
-            text,
-            time: Span { start: open.started.millis(), end },
-        };
-        self.part(part, delta);
+    fn delta(&mut self, open: &OpenText, id: &str, piece: &str) {
+        let (event, session) = (self.event_id(), self.session());
+        self.out.push_with(|out| {
+            field(r#"{"id":"#, &event, out);
+            field(r#","type":"message.part.delta","properties":{"sessionID":"#, session, out);
+            field(r#","messageID":"#, open.message.as_str(), out);
+            field(r#","partID":"#, id, out);
+            field(r#","field":"text","delta":"#, piece, out);
+            out.extend_from_slice(b"}}");
+        });
     }
+
+    fn text_part(&mut self, open: &OpenText, id: &str, text: &Rope, end: Option<u64>, delta: Option<Since<'_>>) {
+        let (event, session, now) = (self.event_id(), self.session(), self.fact.time.millis());
+        let kind = match open.voice {
+            Voice::Text => "text",
+            Voice::Thought => "reasoning",
+        };
+        self.out.push_with(|out| {
+            field(r#"{"id":"#, &event, out);
+            field(r#","type":"message.part.updated","properties":{"sessionID":"#, session, out);
+            field(r#","part":{"id":"#, id, out);
+            field(r#","sessionID":"#, session, out);
+            field(r#","messageID":"#, open.message.as_str(), out);
+            field(r#","type":"#, kind, out);
+            out.extend_from_slice(br#","text":"#);
+            quoted(text.pieces(), out);
+            number(r#","time":{"start":"#, open.started.millis(), out);
+            if let Some(end) = end {
+                number(r#","end":"#, end, out);
+            }
+            number(r#"}},"time":"#, now, out);
+            if let Some(delta) = delta {
+                out.extend_from_slice(br#","delta":"#);
+                quoted(delta.pieces(), out);
+            }
+            out.extend_from_slice(b"}}");
+        });
+    }
+}
+
+fn field(name: &str, value: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_bytes());
+    quoted([value], out);
+}
+
+fn number(name: &str, value: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(name.as_bytes());
+    // Writing to a Vec cannot fail.
+    let _ = serde_json::to_writer(out, &value);
 }
 
 fn text_part_id(open: &OpenText) -> String {
