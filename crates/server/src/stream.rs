@@ -13,6 +13,8 @@ mod follow;
 mod own;
 mod position;
 mod reader;
+#[cfg(test)]
+mod tests;
 mod tongue;
 mod tongues;
 mod turn;

@@ -153,6 +153,11 @@ impl Reader {
         self.over || seen >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
     }
 
+    #[cfg(test)]
+    pub(super) fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
     /// What comes after the cursor.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<Rest, JournalError>> {
         loop {

@@ -115,7 +115,10 @@ impl Tongues {
             self.0.short.notify_waiters();
             self.trim();
             if timeout(PATIENCE, self.budget().room(gate)).await.is_err() {
-                tracing::warn!(bytes = self.budget().used(), "streams have no room; clients that stand still are cut off");
+                tracing::warn!(
+                    bytes = self.budget().used(),
+                    "streams have no room; clients that stand still are cut off"
+                );
                 self.0.pressure.send_replace(Instant::now().checked_sub(STILL));
             }
         }
