@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
@@ -41,6 +42,8 @@ pub struct Config {
     pub allow_origins: Vec<String>,
     /// Streams that may be open at once.
     pub max_readers: usize,
+    /// How long a stream gathers what follows a first fact into one write. Zero: every fact is told at once.
+    pub gather: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -183,7 +186,7 @@ impl Server {
         }
         let (stop, stopping) = watch::channel(false);
         let app = App(Arc::new(Shared {
-            tongues: Tongues::new(desk.journal().clone()),
+            tongues: Tongues::new(desk.journal().clone(), config.gather),
             config,
             desk,
             keyring,

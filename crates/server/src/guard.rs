@@ -4,6 +4,8 @@
 //! A web page of somebody else's can make a browser on this machine send requests here; that is why
 //! loopback alone is no protection, and why these checks stand before every route.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
@@ -12,7 +14,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
-use futures_util::StreamExt;
+use bytes::Bytes;
+use hyper::body::Frame;
 use tolka_facts::Hash;
 
 use crate::app::App;
@@ -87,20 +90,30 @@ fn while_token_holds(response: Response, app: App, token: Option<Hash>) -> Respo
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         return response;
     }
-    response.map(|body| {
-        let watched = (body.into_data_stream(), Instant::now(), app, token);
-        let frames = futures_util::stream::unfold(watched, |(mut frames, mut looked, app, token)| async move {
-            let mut frame = frames.next().await?;
-            if looked.elapsed() >= LOOK_EVERY {
-                looked = Instant::now();
-                if !still_holds(&app, token.as_ref()) {
-                    frame = Err(axum::Error::new("the token was revoked"));
-                }
+    response.map(|body| Body::new(Watched { body, looked: Instant::now(), app, token }))
+}
+
+struct Watched {
+    body: Body,
+    looked: Instant,
+    app: App,
+    token: Option<Hash>,
+}
+
+impl hyper::body::Body for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if frame.is_some() && self.looked.elapsed() >= LOOK_EVERY {
+            self.looked = Instant::now();
+            if !still_holds(&self.app, self.token.as_ref()) {
+                return Poll::Ready(Some(Err(axum::Error::new("the token was revoked"))));
             }
-            Some((frame, (frames, looked, app, token)))
-        });
-        Body::from_stream(frames)
-    })
+        }
+        Poll::Ready(frame)
+    }
 }
 
 enum Admitted {

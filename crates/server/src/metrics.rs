@@ -40,7 +40,8 @@ impl Metrics {
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn text(&self) -> String {
+    /// `memory`: what streams hold now.
+    pub(crate) fn text(&self, memory: usize) -> String {
         let mut out = String::new();
         let mut metric = |name: &str, kind: &str, help: &str, values: &[(&str, u64)]| {
             // Writing to a String cannot fail.
@@ -64,6 +65,8 @@ impl Metrics {
         metric("tolka_readers", "gauge", "Streams that are open.", &[("", read(&self.readers))]);
         metric("tolka_streams_total", "counter", "Streams that were opened.", &[("", read(&self.streams))]);
         metric("tolka_stream_bytes_total", "counter", "Bytes told on streams.", &[("", read(&self.bytes))]);
+        let help = "Encoded bytes that streams hold, shared or not.";
+        metric("tolka_stream_memory_bytes", "gauge", help, &[("", memory as u64)]);
         out
     }
 }

@@ -1,6 +1,8 @@
 //! What routes of every family need of a request, and the two kinds of answers they give: JSON and streams.
 
 use std::borrow::Cow;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -8,9 +10,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Frame;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
-use tokio::sync::watch;
 use tolka_facts::{SessionId, TurnId};
 
 use crate::app::App;
@@ -94,33 +96,17 @@ pub(crate) enum AtShutdown {
 struct Telling {
     reader: Reader,
     seat: Seat,
-    stopping: watch::Receiver<bool>,
     at_shutdown: AtShutdown,
 }
 
 impl Telling {
-    async fn next(&mut self) -> Option<Result<Bytes, std::io::Error>> {
-        let is_stopping = *self.stopping.borrow();
-        if is_stopping && self.reader.is_at_head() {
-            return self.last_word();
-        }
-        let next = tokio::select! {
-            next = self.reader.next() => next?,
-            _ = self.stopping.wait_for(|stopping| *stopping), if !is_stopping => return Some(Ok(Bytes::new())),
-        };
-        Some(match next {
-            Ok(bytes) => {
-                self.seat.0.metrics.told(bytes.len());
-                Ok(bytes)
-            }
-            Err(error) => {
-                tracing::error!(%error, "a stream broke off");
-                Err(std::io::Error::other("the journal cannot be read"))
-            }
-        })
+    fn is_stopping(&self) -> bool {
+        // The flag turns once, and nobody marks this receiver: a look at its version takes no lock. It need not be
+        // waited on here: every connection does, and asks its stream again when it turns.
+        self.seat.0.stopping.has_changed().unwrap_or(true)
     }
 
-    fn last_word(&self) -> Option<Result<Bytes, std::io::Error>> {
+    fn last_word(&self) -> Option<Result<Frame<Bytes>, std::io::Error>> {
         match self.at_shutdown {
             AtShutdown::End => None,
             AtShutdown::Cut => Some(Err(std::io::Error::other("the server is shutting down"))),
@@ -128,11 +114,33 @@ impl Telling {
     }
 }
 
+impl hyper::body::Body for Telling {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        match self.reader.poll_next(cx) {
+            Poll::Ready(Some(Ok(bytes))) => {
+                self.seat.0.metrics.told(bytes.len());
+                Poll::Ready(Some(Ok(Frame::data(bytes))))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                tracing::error!(%error, "a stream broke off");
+                Poll::Ready(Some(Err(std::io::Error::other("the journal cannot be read"))))
+            }
+            Poll::Ready(None) => Poll::Ready(None),
+            Poll::Pending if self.is_stopping() && self.reader.is_at_head() => Poll::Ready(self.last_word()),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
 /// A stream of server-sent events.
 pub(crate) fn stream(seat: Seat, reader: Reader, at_shutdown: AtShutdown) -> Response {
-    let telling = Telling { reader, stopping: seat.0.stopping.clone(), seat, at_shutdown };
-    let told = futures_util::stream::unfold(telling, async |mut telling| Some((telling.next().await?, telling)));
-    event_stream(Body::from_stream(told))
+    event_stream(Body::new(Telling { reader, seat, at_shutdown }))
 }
 
 /// Says in its headers which turn a stream tells, and where that can be read again.

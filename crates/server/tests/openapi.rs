@@ -88,6 +88,7 @@ impl House {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers: 10,
+            gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();
         let address = server.address();

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tokio::sync::oneshot;
@@ -102,5 +103,6 @@ pub(crate) fn config(data: PathBuf, workspace: PathBuf) -> Config {
         allow_hosts: Vec::new(),
         allow_origins: Vec::new(),
         max_readers: 10_000,
+        gather: Duration::ZERO,
     }
 }

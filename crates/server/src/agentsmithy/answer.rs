@@ -70,7 +70,7 @@ pub(super) async fn when_over(app: App, session: SessionId, accepted: Accepted) 
 }
 
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
-    let mut voice = Voice::new(app.journal().clone(), channel(&session));
+    let mut voice = Voice::new(&app.tongues, channel(&session));
     let (mut answer, mut is_own) = (Answer::default(), false);
     let hear = |event: &Event, frame: &[u8]| {
         is_own |= matches!(event, Event::TurnStarted(e) if e.turn == accepted.turn);

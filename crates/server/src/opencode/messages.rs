@@ -22,7 +22,7 @@ pub(super) fn voice(app: &App, session: &SessionId) -> Voice {
     let dialect = Dialect::OpenCode(Profile::Current);
     // Payloads are never dressed; any dress will do.
     let channel = Channel { whose: Whose::Session(session.clone()), dialect, dress: Dress::Positions };
-    Voice::new(app.journal().clone(), channel)
+    Voice::new(&app.tongues, channel)
 }
 
 /// The session up to what was durable when it was asked for; one that goes on meanwhile is not chased.

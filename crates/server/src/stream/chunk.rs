@@ -1,10 +1,10 @@
 use bytes::Bytes;
 use tolka_facts::TurnId;
 
-use super::Cursor;
+use super::{Cursor, Until};
 
 /// The frames of some facts in a row, dressed and ready to be written.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Chunk {
     /// The place of its last fact.
     pub(super) to: u64,
@@ -28,21 +28,44 @@ pub(super) struct TurnEnd {
     pub(super) end: usize,
 }
 
+/// What a chunk has for one reader.
+#[derive(Debug)]
+pub(super) struct Rest {
+    pub(super) bytes: Bytes,
+    /// The place up to which the reader has everything then.
+    pub(super) to: u64,
+    /// What the reader waited for has ended.
+    pub(super) over: bool,
+}
+
 impl Chunk {
-    /// What it takes in memory: a chunk without bytes is not nothing.
+    /// What it takes in memory beside its bytes: a chunk without any is not nothing.
+    pub(super) fn beside(&self) -> usize {
+        size_of::<Chunk>() + self.frames.capacity() * size_of::<FrameEnd>()
+    }
+
     pub(super) fn weight(&self) -> usize {
-        size_of::<Chunk>() + self.bytes.len() + self.frames.len() * size_of::<FrameEnd>()
+        self.bytes.len() + self.beside()
+    }
+
+    pub(super) fn rest(&self, cursor: Cursor, until: &Until) -> Rest {
+        let ending = match until {
+            Until::TurnEnds { turn, .. } => self.up_to_end(cursor, turn),
+            Until::Never => None,
+        };
+        let over = ending.is_some();
+        Rest { bytes: ending.unwrap_or_else(|| self.after(cursor)), to: self.to, over }
     }
 
     /// The bytes that a reader at `cursor` lacks.
-    pub(super) fn after(&self, cursor: Cursor) -> Bytes {
+    fn after(&self, cursor: Cursor) -> Bytes {
         let had = self.frames.partition_point(|frame| !cursor.lacks(frame.place, frame.n));
         let start = had.checked_sub(1).map_or(0, |last| self.frames[last].end);
         self.bytes.slice(start..)
     }
 
     /// The bytes that a reader at `cursor` lacks up to the end of the turn, if the turn ends here.
-    pub(super) fn up_to_end(&self, cursor: Cursor, turn: &TurnId) -> Option<Bytes> {
+    fn up_to_end(&self, cursor: Cursor, turn: &TurnId) -> Option<Bytes> {
         let end = self.ends.iter().find(|end| end.turn == *turn && end.place > cursor.before())?;
         let rest = self.after(cursor);
         let surplus = self.bytes.len() - end.end;

@@ -21,6 +21,11 @@ impl Follow {
         self.at
     }
 
+    /// Goes back to a place that it has passed.
+    pub(super) fn rewind(&mut self, to: u64) {
+        self.at = self.at.min(to);
+    }
+
     /// The next facts, as soon as there are any. Empty when the session has been purged.
     pub(crate) async fn next(&mut self, limit: usize) -> Result<Vec<Entry>, JournalError> {
         loop {

@@ -1,23 +1,26 @@
 //! One reader: a cursor that moves when its client takes bytes, and waits when there are none.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use bytes::Bytes;
+use tokio::time::{Instant, Sleep, sleep_until};
 use tolka_facts::{Head, TurnId};
-use tolka_journal::{Entry, JournalError};
+use tolka_journal::JournalError;
 
-use super::chunk::{Chunk, FrameEnd};
-use super::tongue::{Found, Tongue};
+use super::chunk::Rest;
+use super::own::{Own, Read};
+use super::tongue::Listener;
 use super::turn::{Fate, Waiting};
-use super::{Channel, Cursor, Dress, Follow, Tongues, Voice};
+use super::{Channel, Cursor, Dress, Tongues};
 
-const PAGE: usize = 256;
 /// Milliseconds until a client that was cut off should come back. OpenCode's SDK waits three seconds, then six, and
 /// never forgets; unless it is told otherwise.
 const RETRY: u32 = 250;
+/// After this much silence a heartbeat is sent, for proxies and clients that give up on a silent stream.
+const SILENCE: Duration = Duration::from_secs(10);
 
 /// When a stream is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,61 +33,55 @@ pub(crate) enum Until {
     },
 }
 
-#[derive(Debug)]
+/// Polled, not awaited: a thousand of them are woken by each fact, and what they wait on should stay as it is.
 pub(crate) struct Reader {
-    channel: Channel,
+    channel: Arc<Channel>,
     tongues: Tongues,
     cursor: Cursor,
     until: Until,
     source: Source,
     /// Sent before anything else, without a position.
     greeting: Option<Bytes>,
-    /// Sent after this much silence, for proxies and clients that give up on a silent stream.
-    heartbeat: (Duration, Bytes),
+    heartbeat: Bytes,
     /// Facts that give no frames are silence to a client.
     silent_since: Instant,
+    /// Rings when it may be time for a heartbeat; set anew only when it has rung, not with every fact.
+    alarm: Option<Pin<Box<Sleep>>>,
     over: bool,
 }
 
 enum Source {
     /// Its turn has not started.
     Waiting(Box<Waiting>),
-    /// Behind, with nothing read yet.
-    Behind,
-    /// Behind: reads the journal for itself. Boxed: most readers are not, and should stay small.
-    Own(Box<Own>),
     /// At the head: shares what the channel's task encodes.
-    Shared { tongue: Arc<Tongue>, head: watch::Receiver<u64> },
+    Shared(Listener),
+    /// Behind: reads the journal for itself.
+    Own(Reading),
 }
 
-struct Own {
-    follow: Follow,
-    voice: Voice,
-}
-
-impl std::fmt::Debug for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Source::Waiting(_) => "Waiting",
-            Source::Behind => "Behind",
-            Source::Own(_) => "Own",
-            Source::Shared { .. } => "Shared",
-        })
-    }
-}
+type Reading = Pin<Box<dyn Future<Output = Result<Read, JournalError>> + Send>>;
 
 impl Reader {
     pub(crate) fn new(tongues: &Tongues, channel: Channel, cursor: Cursor, until: Until) -> Self {
-        let tongue = tongues.join(&channel);
-        let head = tongue.watch();
-        Reader::from(tongues, channel, cursor, until, Source::Shared { tongue, head })
+        Reader::shared(tongues, Arc::new(channel), cursor, until)
     }
 
-    pub(super) fn waiting(tongues: &Tongues, channel: Channel, had: Cursor, until: Until, waiting: Waiting) -> Self {
+    pub(super) fn shared(tongues: &Tongues, channel: Arc<Channel>, cursor: Cursor, until: Until) -> Self {
+        let listener = Listener::new(tongues.join(&channel));
+        Reader::from(tongues, channel, cursor, until, Source::Shared(listener))
+    }
+
+    pub(super) fn waiting(
+        tongues: &Tongues,
+        channel: Arc<Channel>,
+        had: Cursor,
+        until: Until,
+        waiting: Waiting,
+    ) -> Self {
         Reader::from(tongues, channel, had, until, Source::Waiting(Box::new(waiting)))
     }
 
-    fn from(tongues: &Tongues, channel: Channel, cursor: Cursor, until: Until, source: Source) -> Self {
+    fn from(tongues: &Tongues, channel: Arc<Channel>, cursor: Cursor, until: Until, source: Source) -> Self {
         // A reader that has all of a turn that is over needs nothing more.
         let over = matches!(until, Until::TurnEnds { at: Some(end), .. } if cursor.before() >= end);
         Reader {
@@ -94,8 +91,9 @@ impl Reader {
             until,
             source,
             greeting: None,
-            heartbeat: (Duration::from_secs(10), Bytes::from_static(b": keepalive\n\n")),
+            heartbeat: Bytes::from_static(b": keepalive\n\n"),
             silent_since: Instant::now(),
+            alarm: None,
             over,
         }
     }
@@ -117,153 +115,123 @@ impl Reader {
 
     #[must_use]
     pub(crate) fn beat_with(mut self, heartbeat: impl Into<Bytes>) -> Self {
-        self.heartbeat.1 = heartbeat.into();
+        self.heartbeat = heartbeat.into();
         self
     }
 
     /// The next bytes to write, or `None` when the stream is over.
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, JournalError>> {
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, JournalError>>> {
         if let Some(greeting) = self.greeting.take() {
-            return Some(Ok(greeting));
+            return Poll::Ready(Some(Ok(greeting)));
         }
         while !self.over {
-            match self.chunks().await {
-                Ok(Some(chunks)) => {
-                    let bytes = self.take(&chunks);
-                    if !bytes.is_empty() {
+            match self.poll_rest(cx) {
+                Poll::Ready(Ok(rest)) => {
+                    self.over |= rest.over;
+                    self.cursor = self.cursor.max(Cursor::whole(rest.to));
+                    if !rest.bytes.is_empty() {
                         self.silent_since = Instant::now();
-                        return Some(Ok(bytes));
-                    }
-                    if self.silent_since + self.heartbeat.0 <= Instant::now() {
-                        return Some(Ok(self.heartbeat()));
+                        return Poll::Ready(Some(Ok(rest.bytes)));
                     }
                 }
-                Ok(None) => return Some(Ok(self.heartbeat())),
-                Err(error) => {
+                Poll::Ready(Err(error)) => {
                     self.over = true;
-                    return Some(Err(error));
+                    return Poll::Ready(Some(Err(error)));
                 }
+                Poll::Pending => return self.poll_silence(cx).map(|beat| Some(Ok(beat))),
             }
         }
-        None
+        Poll::Ready(None)
     }
 
-    /// What comes after the cursor, or `None` after a silence. It may be dropped while it waits: the cursor
-    /// moves only when bytes are taken.
-    async fn chunks(&mut self) -> Result<Option<Vec<Arc<Chunk>>>, JournalError> {
-        let silence = self.silent_since + self.heartbeat.0;
+    /// Whether everything that is durable by now has been told.
+    pub(crate) fn is_at_head(&self) -> bool {
+        let seen = match &self.source {
+            Source::Waiting(waiting) => waiting.seen,
+            Source::Shared(_) | Source::Own(_) => self.cursor.before(),
+        };
+        self.over || seen >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
+    }
+
+    #[cfg(test)]
+    pub(super) fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// What comes after the cursor.
+    fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<Rest, JournalError>> {
         loop {
             match &mut self.source {
                 Source::Waiting(waiting) => {
-                    let Ok(page) = timeout_at(silence, waiting.follow.next(PAGE)).await else { return Ok(None) };
-                    let farewell = self.look_for_start(&page?);
-                    if self.over {
-                        return Ok(Some(farewell.map(Arc::new).into_iter().collect()));
-                    }
-                }
-                Source::Behind => {
-                    let journal = self.tongues.journal().clone();
-                    let follow = Follow::new(journal.clone(), self.channel.scope(), self.cursor.before());
-                    self.source =
-                        Source::Own(Box::new(Own { follow, voice: Voice::new(journal, self.channel.clone()) }));
-                }
-                Source::Own(_) => {
-                    // Taken out while it works: should this be dropped half way, what is left is a reader that
-                    // starts again at its cursor, not an encoder that is ahead of it.
-                    let Source::Own(mut own) = std::mem::replace(&mut self.source, Source::Behind) else { continue };
-                    let entries = own.follow.ready(PAGE).await?;
-                    if entries.is_empty() && own.follow.is_gone() {
-                        self.over = true;
-                        return Ok(Some(Vec::new()));
-                    }
-                    if entries.is_empty() {
-                        self.share();
-                    } else {
-                        let chunks = own.voice.speak(&entries, self.cursor).await?;
-                        self.source = Source::Own(own);
-                        return Ok(Some(chunks.into_iter().map(Arc::new).collect()));
-                    }
-                }
-                Source::Shared { tongue, head } => match tongue.chunk_after(self.cursor.before()) {
-                    Found::Chunk(chunk) => return Ok(Some(vec![chunk])),
-                    Found::Behind => self.source = Source::Behind,
-                    Found::AtHead => {
-                        let at = self.cursor.before();
-                        let waited = timeout_at(silence, head.wait_for(|head| *head > at)).await;
-                        let Ok(has_more) = waited.map(|more| more.is_ok()) else { return Ok(None) };
-                        if !has_more {
-                            // The channel's task has ended: the session was purged, or an error waits for us too.
-                            self.source = Source::Behind;
+                    let Until::TurnEnds { turn, .. } = &self.until else { return Poll::Ready(Ok(self.nothing_more())) };
+                    match ready!(waiting.poll_fate(turn, cx))? {
+                        Fate::StartsAt(place) => {
+                            self.cursor = self.cursor.max(Cursor::whole(place - 1));
+                            self.share();
                         }
+                        Fate::Never(place, farewell) => return Poll::Ready(Ok(self.farewell(place, &farewell))),
+                        Fate::Gone => return Poll::Ready(Ok(self.nothing_more())),
                     }
+                }
+                Source::Shared(listener) => match ready!(listener.poll(self.cursor, &self.until, cx)) {
+                    Some(rest) => return Poll::Ready(Ok(rest)),
+                    None => self.read_on(None),
+                },
+                Source::Own(reading) => match ready!(reading.as_mut().poll(cx))? {
+                    Read::Chunk(own, chunk) => {
+                        let rest = chunk.rest(self.cursor, &self.until);
+                        self.cursor = Cursor::whole(rest.to);
+                        self.read_on(Some(own));
+                        return Poll::Ready(Ok(rest));
+                    }
+                    Read::AtHead => self.share(),
+                    Read::Gone => return Poll::Ready(Ok(self.nothing_more())),
                 },
             }
         }
     }
 
-    /// Whether everything that is durable by now has been told.
-    pub(crate) fn is_at_head(&self) -> bool {
-        match &self.source {
-            Source::Waiting(waiting) => self.over || !waiting.follow.has_more(),
-            Source::Behind | Source::Own(_) | Source::Shared { .. } => {
-                self.over || self.cursor.before() >= *self.tongues.journal().watch(&self.channel.scope()).borrow()
+    fn poll_silence(&mut self, cx: &mut Context<'_>) -> Poll<Bytes> {
+        let due = self.silent_since + SILENCE;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        loop {
+            ready!(alarm.as_mut().poll(cx));
+            let now = Instant::now();
+            if now >= due {
+                self.silent_since = now;
+                alarm.as_mut().reset(now + SILENCE);
+                return Poll::Ready(self.heartbeat.clone());
             }
+            alarm.as_mut().reset(due);
         }
-    }
-
-    fn take(&mut self, chunks: &[Arc<Chunk>]) -> Bytes {
-        let mut gathered = BytesMut::new();
-        for chunk in chunks {
-            let ending = match &self.until {
-                Until::TurnEnds { turn, .. } => chunk.up_to_end(self.cursor, turn),
-                Until::Never => None,
-            };
-            self.over |= ending.is_some();
-            let bytes = ending.unwrap_or_else(|| chunk.after(self.cursor));
-            self.cursor = Cursor::whole(chunk.to);
-            if chunks.len() == 1 || self.over && gathered.is_empty() {
-                return bytes;
-            }
-            gathered.extend_from_slice(&bytes);
-            if self.over {
-                break;
-            }
-        }
-        gathered.freeze()
-    }
-
-    fn heartbeat(&mut self) -> Bytes {
-        self.silent_since = Instant::now();
-        self.heartbeat.1.clone()
     }
 
     fn share(&mut self) {
-        let tongue = self.tongues.join(&self.channel);
-        let head = tongue.watch();
-        self.source = Source::Shared { tongue, head };
+        self.source = Source::Shared(Listener::new(self.tongues.join(&self.channel)));
     }
 
-    /// Gives what to say if the turn will never start.
-    fn look_for_start(&mut self, page: &[Entry]) -> Option<Chunk> {
-        let (Source::Waiting(waiting), Until::TurnEnds { turn, .. }) = (&self.source, &self.until) else { return None };
-        match waiting.fate(turn, page) {
-            // An empty page: the session was purged meanwhile.
-            Fate::StillWaits => self.over = page.is_empty(),
-            Fate::StartsAt(place) => {
-                self.cursor = self.cursor.max(Cursor::whole(place - 1));
-                self.share();
-            }
-            Fate::Never(place, farewell) => {
-                self.over = true;
-                let (mut bytes, mut frames) = (Vec::new(), Vec::new());
-                let epoch = self.tongues.journal().epoch();
-                for (n, payload) in (0..).zip(farewell).filter(|(n, _)| self.cursor.lacks(place, *n)) {
-                    self.channel.dress.write(&mut bytes, epoch, place, n, &Head::default(), &payload);
-                    frames.push(FrameEnd { place, n, end: bytes.len() });
-                }
-                return Some(Chunk { to: place, bytes: bytes.into(), frames, ends: Vec::new() });
-            }
+    /// Not a step is taken before its client asks for more.
+    fn read_on(&mut self, own: Option<Box<Own>>) {
+        let reading = Own::read_on(own, self.tongues.clone(), self.channel.clone(), self.cursor);
+        self.source = Source::Own(Box::pin(reading));
+    }
+
+    fn nothing_more(&self) -> Rest {
+        Rest { bytes: Bytes::new(), to: self.cursor.place, over: true }
+    }
+
+    /// What to say if the turn will never start.
+    fn farewell(&self, place: u64, farewell: &[Vec<u8>]) -> Rest {
+        let (mut bytes, epoch) = (Vec::new(), self.tongues.journal().epoch());
+        for (n, payload) in (0..).zip(farewell).filter(|(n, _)| self.cursor.lacks(place, *n)) {
+            self.channel.dress.write(&mut bytes, epoch, place, n, &Head::default(), payload);
         }
-        None
+        Rest { bytes: bytes.into(), to: place, over: true }
+    }
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader").field("channel", &self.channel).field("cursor", &self.cursor).finish_non_exhaustive()
     }
 }

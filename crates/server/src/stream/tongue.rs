@@ -1,150 +1,102 @@
 //! One task per channel that somebody reads: it encodes each fact once, and all readers at the head
 //! share the bytes. It ends with its last reader.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
-use tolka_journal::Journal;
+use tokio::time::{Instant, sleep_until, timeout};
+use tolka_journal::{Entry, JournalError};
 
-use super::chunk::Chunk;
-use super::{Channel, Cursor, Follow, Voice};
+use super::budget::WRITE;
+use super::chunk::{Chunk, Rest};
+use super::waiters::{Ticket, Waiters};
+use super::{Channel, Cursor, Follow, Tongues, Until, Voice};
 
-/// What a channel keeps for readers that are a little behind; further back they read the journal.
-const KEPT: usize = 1024 * 1024;
 const PAGE: usize = 256;
-
-/// The tongues in use.
-#[derive(Clone)]
-pub(crate) struct Tongues {
-    journal: Arc<dyn Journal>,
-    /// When memory is short: connections that have not moved since this moment should go.
-    pressure: watch::Sender<Option<Instant>>,
-    /// A std mutex: held for a look-up, never over an await.
-    open: Arc<Mutex<HashMap<Channel, Weak<Tongue>>>>,
-}
+/// After this much silence its readers are at the head, or read for themselves: the log has no more use.
+const QUIET: Duration = Duration::from_secs(10);
 
 pub(super) struct Tongue {
+    channel: Arc<Channel>,
+    tongues: Tongues,
+    /// A std mutex: readers hold it to copy a pointer, the task to add a chunk.
     log: Mutex<Log>,
-    /// The place up to which the log tells; readers wait on it. The task has its other end, so that it closes
-    /// when the task does: the session was purged, or the journal cannot be read.
-    head: watch::Receiver<u64>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Log {
-    chunks: VecDeque<Arc<Chunk>>,
+    chunks: VecDeque<Chunk>,
     /// The place before the oldest chunk.
     start: u64,
     to: u64,
-    bytes: usize,
-}
-
-impl Tongues {
-    pub(crate) fn new(journal: Arc<dyn Journal>) -> Self {
-        Tongues { journal, pressure: watch::Sender::new(None), open: Arc::default() }
-    }
-
-    pub(super) fn journal(&self) -> &Arc<dyn Journal> {
-        &self.journal
-    }
-
-    /// Set to a moment when memory is short: a connection whose client has taken nothing since then is cut off, and comes
-    /// back at its position when it can.
-    pub(crate) fn pressure(&self) -> watch::Receiver<Option<Instant>> {
-        self.pressure.subscribe()
-    }
-
-    pub(super) fn join(&self, channel: &Channel) -> Arc<Tongue> {
-        // Before the lock: it may look at the disk.
-        let start = *self.journal.watch(&channel.scope()).borrow();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(tongue) = open.get(channel).and_then(Weak::upgrade).filter(|tongue| !tongue.has_ended()) {
-            return tongue;
-        }
-        open.retain(|_, tongue| tongue.strong_count() > 0);
-        let (told, head) = watch::channel(start);
-        let tongue = Arc::new(Tongue {
-            log: Mutex::new(Log { chunks: VecDeque::new(), start, to: start, bytes: 0 }),
-            head,
-            task: Mutex::new(None),
-        });
-        let task = tokio::spawn(tell(self.journal.clone(), channel.clone(), told, Arc::downgrade(&tongue)));
-        *tongue.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
-        open.insert(channel.clone(), Arc::downgrade(&tongue));
-        tongue
-    }
-}
-
-impl std::fmt::Debug for Tongues {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tongues")
-    }
-}
-
-async fn tell(journal: Arc<dyn Journal>, channel: Channel, head: watch::Sender<u64>, tongue: Weak<Tongue>) {
-    let mut follow = Follow::new(journal.clone(), channel.scope(), *head.borrow());
-    let mut voice = Voice::new(journal, channel);
-    loop {
-        let told = match follow.next(PAGE).await {
-            Ok(entries) if entries.is_empty() => return,
-            Ok(entries) => voice.speak(&entries, Cursor::whole(0)).await,
-            Err(error) => Err(error),
-        };
-        let Some(tongue) = tongue.upgrade() else { return };
-        match told {
-            Ok(chunks) => {
-                head.send_replace(tongue.publish(chunks));
-            }
-            Err(error) => {
-                // Readers find that it ended, fall back to reading for themselves, and meet the error there.
-                tracing::error!(%error, "a channel cannot go on");
-                return;
-            }
-        }
-    }
+    weight: usize,
+    told_at: Instant,
+    waiters: Waiters,
+    /// The session was purged, or the journal cannot be read.
+    ended: bool,
 }
 
 impl Tongue {
-    /// Gives the place up to which the log tells now.
-    fn publish(&self, chunks: Vec<Chunk>) -> u64 {
+    pub(super) fn start(tongues: &Tongues, channel: &Arc<Channel>, at: u64) -> Arc<Self> {
+        tongues.budget().channel_opened();
+        let log = Log {
+            chunks: VecDeque::new(),
+            start: at,
+            to: at,
+            weight: 0,
+            told_at: Instant::now(),
+            waiters: Waiters::default(),
+            ended: false,
+        };
+        let tongue = Arc::new(Tongue {
+            channel: channel.clone(),
+            tongues: tongues.clone(),
+            log: Mutex::new(log),
+            task: Mutex::new(None),
+        });
+        let task = tokio::spawn(tell(tongues.clone(), channel.clone(), at, Ends(Arc::downgrade(&tongue))));
+        *tongue.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+        tongue
+    }
+
+    /// Wakes all who wait for it.
+    fn publish(&self, chunk: Chunk) {
         let mut log = self.log();
-        for chunk in chunks {
-            log.bytes += chunk.weight();
-            log.to = chunk.to;
-            log.chunks.push_back(Arc::new(chunk));
-        }
-        while log.bytes > KEPT
-            && log.chunks.len() > 1
-            && let Some(oldest) = log.chunks.pop_front()
-        {
-            log.bytes -= oldest.weight();
-            log.start = oldest.to;
-        }
-        log.to
+        log.weight += chunk.weight();
+        log.to = chunk.to;
+        log.told_at = Instant::now();
+        log.chunks.push_back(chunk);
+        // The newest stays: its readers are about to come for it.
+        let old = log.trim(self.tongues.budget().share(), 1);
+        let waiters = log.waiters.all();
+        drop(log);
+        drop(old);
+        waiters.into_iter().for_each(Waker::wake);
     }
 
-    /// The chunk that tells the fact after `place`, if the log has it.
-    pub(super) fn chunk_after(&self, place: u64) -> Found {
-        let log = self.log();
-        if place < log.start {
-            return Found::Behind;
-        }
-        if place >= log.to {
-            return Found::AtHead;
-        }
-        let at = log.chunks.partition_point(|chunk| chunk.to <= place);
-        log.chunks.get(at).cloned().map_or(Found::AtHead, Found::Chunk)
+    /// Keeps no more than this.
+    pub(super) fn trim(&self, most: usize) {
+        let old = self.log().trim(most, 0);
+        drop(old);
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<u64> {
-        self.head.clone()
+    pub(super) fn told_at(&self) -> Instant {
+        self.log().told_at
     }
 
-    fn has_ended(&self) -> bool {
-        self.head.is_closed()
+    pub(super) fn has_ended(&self) -> bool {
+        self.log().ended
+    }
+
+    fn end(&self) {
+        let mut log = self.log();
+        log.ended = true;
+        let waiters = log.waiters.all();
+        drop(log);
+        waiters.into_iter().for_each(Waker::wake);
     }
 
     fn log(&self) -> MutexGuard<'_, Log> {
@@ -152,16 +104,138 @@ impl Tongue {
     }
 }
 
-pub(super) enum Found {
-    Chunk(Arc<Chunk>),
-    AtHead,
-    Behind,
+impl Log {
+    /// Takes the oldest chunks out; they are dropped outside of the lock.
+    fn trim(&mut self, most: usize, least_chunks: usize) -> Vec<Chunk> {
+        let mut old = Vec::new();
+        while self.weight > most
+            && self.chunks.len() > least_chunks
+            && let Some(oldest) = self.chunks.pop_front()
+        {
+            self.weight -= oldest.weight();
+            self.start = oldest.to;
+            old.push(oldest);
+        }
+        old
+    }
+
+    /// The chunk that tells the fact after `place`.
+    fn chunk_after(&self, place: u64) -> Option<&Chunk> {
+        // Most readers want the newest.
+        let newest_only = self.chunks.len().checked_sub(2).is_none_or(|at| self.chunks[at].to <= place);
+        if newest_only {
+            return self.chunks.back();
+        }
+        self.chunks.get(self.chunks.partition_point(|chunk| chunk.to <= place))
+    }
 }
 
 impl Drop for Tongue {
     fn drop(&mut self) {
         if let Some(task) = self.task.lock().unwrap_or_else(PoisonError::into_inner).take() {
             task.abort();
+        }
+        self.tongues.budget().channel_closed();
+        self.tongues.forget(&self.channel);
+    }
+}
+
+/// A reader's ear at a tongue.
+pub(super) struct Listener {
+    tongue: Arc<Tongue>,
+    ticket: Option<Ticket>,
+}
+
+impl Listener {
+    pub(super) fn new(tongue: Arc<Tongue>) -> Self {
+        Listener { tongue, ticket: None }
+    }
+
+    /// What the next chunk has for a reader; waits at the head. `None`: the log does not have it, read the journal.
+    pub(super) fn poll(&mut self, cursor: Cursor, until: &Until, cx: &Context<'_>) -> Poll<Option<Rest>> {
+        let (mut log, place) = (self.tongue.log(), cursor.before());
+        if place < log.start {
+            return Poll::Ready(None);
+        }
+        if place < log.to {
+            return Poll::Ready(log.chunk_after(place).map(|chunk| chunk.rest(cursor, until)));
+        }
+        if log.ended {
+            return Poll::Ready(None);
+        }
+        log.waiters.wait(&mut self.ticket, cx.waker());
+        Poll::Pending
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.tongue.log().waiters.leave(ticket);
+        }
+    }
+}
+
+/// Says that the task has ended, however it did.
+struct Ends(Weak<Tongue>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(tongue) = self.0.upgrade() {
+            tongue.end();
+        }
+    }
+}
+
+async fn tell(tongues: Tongues, channel: Arc<Channel>, at: u64, tongue: Ends) {
+    let mut follow = Follow::new(tongues.journal().clone(), channel.scope(), at);
+    let mut voice = Voice::new(&tongues, channel);
+    let mut gathered_until = Instant::now();
+    loop {
+        let Ok(is_more_to_come) = timeout(QUIET, follow.arrived()).await else {
+            let Some(tongue) = tongue.0.upgrade() else { return };
+            tongue.trim(0);
+            drop(tongue);
+            if !follow.arrived().await {
+                return;
+            }
+            continue;
+        };
+        if !is_more_to_come {
+            return;
+        }
+        if !tongues.gather().is_zero() {
+            sleep_until(gathered_until).await;
+        }
+        if let Err(error) = tell_all(&tongues, &mut follow, &mut voice, &tongue.0).await {
+            // Readers find that it ended, fall back to reading for themselves, and meet the error there.
+            tracing::error!(%error, "a channel cannot go on");
+            return;
+        }
+        gathered_until = Instant::now() + tongues.gather();
+    }
+}
+
+/// Tells what is there now.
+async fn tell_all(
+    tongues: &Tongues,
+    follow: &mut Follow,
+    voice: &mut Voice,
+    tongue: &Weak<Tongue>,
+) -> Result<(), JournalError> {
+    loop {
+        let page = follow.ready(PAGE).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        let mut rest: &[Entry] = &page;
+        while !rest.is_empty() {
+            let turn = tongues.turn(&tongues.budget().live).await;
+            let chunk = voice.speak(rest, Cursor::whole(0), WRITE).await?;
+            drop(turn);
+            rest = &rest[rest.partition_point(|entry| entry.place <= chunk.to)..];
+            let Some(tongue) = tongue.upgrade() else { return Ok(()) };
+            tongue.publish(chunk);
         }
     }
 }

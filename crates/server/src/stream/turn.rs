@@ -3,8 +3,12 @@
 //! A turn may still wait for others when its stream begins. The reader then gets heartbeats and nothing of the
 //! turns before: what it reads is its own turn, from the first frame to the last.
 
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
 use tolka_facts::{Event, Fact, TurnId};
-use tolka_journal::{Entry, Journal, JournalError, Mark, Scope};
+use tolka_journal::{Entry, JournalError, Mark, Scope};
 
 use super::{Channel, Cursor, Ending, Follow, Reader, Tongues, Until, Voice};
 
@@ -34,33 +38,60 @@ pub(crate) enum TurnError {
 pub(crate) type Farewell = fn(&Fact) -> Vec<Vec<u8>>;
 
 /// A turn that waits in the queue.
-#[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) follow: Follow,
+    page: NextPage,
+    /// The place up to which there was nothing of the turn.
+    pub(super) seen: u64,
     farewell: Farewell,
 }
 
-/// What a page of facts means for a turn that waits.
+type NextPage = Pin<Box<dyn Future<Output = (Follow, Result<Vec<Entry>, JournalError>)> + Send>>;
+
+/// What becomes of a turn that waits.
 pub(super) enum Fate {
-    StillWaits,
     StartsAt(u64),
     /// It was dropped, or its session deleted, by the fact at this place; with the farewell to send.
     Never(u64, Vec<Vec<u8>>),
+    /// The session was purged.
+    Gone,
 }
 
 impl Waiting {
-    pub(super) fn fate(&self, turn: &TurnId, page: &[Entry]) -> Fate {
-        for entry in page {
-            match &entry.fact.event {
-                Event::TurnStarted(e) if e.turn == *turn => return Fate::StartsAt(entry.place),
-                event if Ending::of(turn, event).is_some() => {
-                    return Fate::Never(entry.place, (self.farewell)(&entry.fact));
-                }
-                _ => {}
-            }
-        }
-        Fate::StillWaits
+    fn new(follow: Follow, farewell: Farewell) -> Self {
+        Waiting { seen: follow.at(), page: next_page(follow), farewell }
     }
+
+    pub(super) fn poll_fate(&mut self, turn: &TurnId, cx: &mut Context<'_>) -> Poll<Result<Fate, JournalError>> {
+        loop {
+            let (follow, page) = ready!(self.page.as_mut().poll(cx));
+            let page = page?;
+            if page.is_empty() {
+                return Poll::Ready(Ok(Fate::Gone));
+            }
+            if let Some(fate) = self.fate(turn, &page) {
+                return Poll::Ready(Ok(fate));
+            }
+            self.seen = follow.at();
+            self.page = next_page(follow);
+        }
+    }
+
+    fn fate(&self, turn: &TurnId, page: &[Entry]) -> Option<Fate> {
+        page.iter().find_map(|entry| match &entry.fact.event {
+            Event::TurnStarted(e) if e.turn == *turn => Some(Fate::StartsAt(entry.place)),
+            event => {
+                Ending::of(turn, event)?;
+                Some(Fate::Never(entry.place, (self.farewell)(&entry.fact)))
+            }
+        })
+    }
+}
+
+fn next_page(mut follow: Follow) -> NextPage {
+    Box::pin(async move {
+        let page = follow.next(PAGE).await;
+        (follow, page)
+    })
 }
 
 impl Reader {
@@ -72,6 +103,7 @@ impl Reader {
         had: Had,
         farewell: Farewell,
     ) -> Result<Self, TurnError> {
+        let channel = Arc::new(channel);
         let Scope::Session(session) = channel.scope() else { return Err(TurnError::Unknown) };
         let journal = tongues.journal();
         let mark = async |mark: Mark<'_>| journal.mark(&session, &mark.to_string()).await;
@@ -85,31 +117,30 @@ impl Reader {
                 Had::Nothing | Had::Frames(0) => Cursor::whole(queued),
             };
             let follow = Follow::new(journal.clone(), channel.scope(), queued);
-            return Ok(Reader::waiting(tongues, channel, had, until, Waiting { follow, farewell }));
+            return Ok(Reader::waiting(tongues, channel, had, until, Waiting::new(follow, farewell)));
         };
         let begin = Cursor::whole(started - 1);
         let cursor = match had {
             Had::Nothing => begin,
             Had::UpTo(cursor) => cursor.max(begin),
-            Had::Frames(had) => after_frames(journal.as_ref(), tongues, &channel, begin, ended, had).await?,
+            Had::Frames(had) => after_frames(tongues, &channel, begin, ended, had).await?,
         };
-        Ok(Reader::new(tongues, channel, cursor, until))
+        Ok(Reader::shared(tongues, channel, cursor, until))
     }
 }
 
 /// The cursor of a reader that has had so many frames since `begin`.
 async fn after_frames(
-    journal: &dyn Journal,
     tongues: &Tongues,
-    channel: &Channel,
+    channel: &Arc<Channel>,
     begin: Cursor,
     ended: Option<u64>,
     had: u64,
 ) -> Result<Cursor, TurnError> {
-    let mut voice = Voice::new(tongues.journal().clone(), channel.clone());
+    let mut voice = Voice::new(tongues, channel.clone());
     let (mut told, mut cursor, mut at) = (0, begin, begin.place);
     while told < had {
-        let mut page = journal.read(&channel.scope(), at, PAGE).await?;
+        let mut page = tongues.journal().read(&channel.scope(), at, PAGE).await?;
         page.retain(|entry| ended.is_none_or(|end| entry.place <= end));
         let Some(last) = page.last() else { return Err(TurnError::TooFew { told, had }) };
         at = last.place;

@@ -3,22 +3,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use tolka_dialect::{Dialect, Encoder, Frames};
 use tolka_facts::{Blobs, Event, Hash, SessionId, Tip};
 use tolka_journal::{Entry, Journal, JournalError, Kept, Scope, TIP};
 
+use super::budget::{Budget, WRITE};
 use super::chunk::{Chunk, FrameEnd, TurnEnd};
-use super::{Channel, Cursor, Whose};
+use super::{Channel, Cursor, Tongues, Whose};
 
 const PAGE: usize = 512;
 /// A state is kept after this many facts, so that a resume folds no more than that.
 const KEEP_EVERY: u64 = 512;
 /// Speakers of idle sessions are made again from the journal when needed; a feed need not hold them all.
 const SPEAKERS: usize = 64;
-/// About what one write should be.
-pub(super) const CHUNK: usize = 64 * 1024;
 
 /// Reads blobs where encoders run: on the server's threads, which may block for the length of a disk read only if the
 /// runtime knows of it.
@@ -66,7 +64,8 @@ async fn keep_state(journal: &Arc<dyn Journal>, session: &SessionId, dialect: Di
 pub(crate) struct Voice {
     journal: Arc<dyn Journal>,
     blobs: JournalBlobs,
-    channel: Channel,
+    budget: Arc<Budget>,
+    channel: Arc<Channel>,
     speakers: HashMap<SessionId, Speaker>,
     frames: Frames,
 }
@@ -87,14 +86,19 @@ struct KeptSpeaker {
 }
 
 impl Voice {
-    pub(crate) fn new(journal: Arc<dyn Journal>, channel: Channel) -> Self {
+    pub(crate) fn new(tongues: &Tongues, channel: impl Into<Arc<Channel>>) -> Self {
+        let (journal, budget) = (tongues.journal().clone(), tongues.budget().clone());
         let blobs = JournalBlobs::new(journal.clone());
-        Voice { journal, blobs, channel, speakers: HashMap::new(), frames: Frames::default() }
+        Voice { journal, blobs, budget, channel: channel.into(), speakers: HashMap::new(), frames: Frames::default() }
     }
 
-    /// Encodes facts in a row into chunks; frames that a reader at `cursor` has are left out.
-    pub(super) async fn speak(&mut self, entries: &[Entry], cursor: Cursor) -> Result<Vec<Chunk>, JournalError> {
-        let mut chunks = Vec::new();
+    /// Encodes facts in a row until there are `enough` bytes; frames that a reader at `cursor` has are left out.
+    pub(super) async fn speak(
+        &mut self,
+        entries: &[Entry],
+        cursor: Cursor,
+        enough: usize,
+    ) -> Result<Chunk, JournalError> {
         let mut open = OpenChunk::default();
         for entry in entries {
             let session = &entry.fact.session;
@@ -114,15 +118,21 @@ impl Voice {
                 keep_state(&self.journal, session, self.channel.dialect, state).await;
             }
             open.chunk.to = entry.place;
-            if open.bytes.len() >= CHUNK {
-                chunks.push(std::mem::take(&mut open).seal());
+            if open.bytes.len() >= enough {
+                break;
             }
         }
-        if open.chunk.to > 0 {
-            chunks.push(open.seal());
+        if open.bytes.len() > 2 * WRITE {
+            // A giant has passed; what it was made in need not stay.
+            self.frames = Frames::default();
         }
         self.forget_idle();
-        Ok(chunks)
+        Ok(open.seal(&self.budget))
+    }
+
+    /// About what it remembers of turns that are open.
+    pub(super) fn weight(&self) -> usize {
+        self.speakers.values().map(|speaker| open_text(&speaker.tip)).sum()
     }
 
     /// The payloads of facts in a row, with their positions: for readers that want no stream.
@@ -277,8 +287,15 @@ struct OpenChunk {
 }
 
 impl OpenChunk {
-    fn seal(mut self) -> Chunk {
-        self.chunk.bytes = Bytes::from(self.bytes);
+    fn seal(mut self, budget: &Arc<Budget>) -> Chunk {
+        self.chunk.frames.shrink_to_fit();
+        self.chunk.bytes = budget.count(self.bytes, self.chunk.beside());
         self.chunk
     }
+}
+
+fn open_text(tip: &Tip) -> usize {
+    let Some(turn) = &tip.turn else { return 0 };
+    let text = turn.text.as_ref().map_or(0, |text| text.text.len());
+    text + turn.tools.iter().map(|tool| tool.live_input.len() + tool.live_output.len()).sum::<usize>()
 }

@@ -151,7 +151,7 @@ async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) 
     let name =
         |cursor: Cursor| if is_feed { format!("{}.{cursor}", app.journal().epoch()) } else { cursor.to_string() };
     let mut follow = Follow::new(app.journal().clone(), scope, cursor.before());
-    let mut voice = Voice::new(app.journal().clone(), channel);
+    let mut voice = Voice::new(&app.tongues, channel);
     let deadline = tokio::time::Instant::now() + wait;
     let mut events = Vec::new();
     let mut position = cursor;

@@ -84,6 +84,7 @@ impl House {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers,
+            gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();
         let address = server.address();

@@ -69,6 +69,7 @@ impl Host {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers: 100,
+            gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();
         let address = server.address();

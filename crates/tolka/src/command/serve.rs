@@ -2,6 +2,7 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -50,6 +51,9 @@ pub(crate) struct Serve {
     /// Streams that may be open at once
     #[arg(long, default_value_t = 10_000, value_name = "N")]
     max_readers: usize,
+    /// Milliseconds that a stream may gather what follows a first event, to write less often; 20 are hardly seen
+    #[arg(long, default_value_t = 0, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=1000))]
+    gather: u64,
     /// The most bytes that the journal's file may grow to; its log of a few MiB is not counted
     #[arg(long, value_name = "BYTES")]
     max_bytes: Option<u64>,
@@ -67,6 +71,7 @@ impl Serve {
         config.allow_hosts = self.allow_host;
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
+        config.gather = Duration::from_millis(self.gather);
         let hosted = Hosted::open(config, agents(&self.agent, self.pace)?, self.max_bytes).await?;
         // The socket listens already, so whoever reads this line can connect.
         let mut stdout = std::io::stdout().lock();
