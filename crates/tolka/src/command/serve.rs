@@ -67,7 +67,7 @@ impl Serve {
         config.allow_hosts = self.allow_host;
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
-        let hosted = Hosted::open(config, agents(&self.agent, self.pace)?, self.max_bytes).await?;
+        let hosted = Hosted::open(config, || agents(&self.agent, self.pace), self.max_bytes).await?;
         // The socket listens already, so whoever reads this line can connect.
         let mut stdout = std::io::stdout().lock();
         writeln!(stdout, "{}", hosted.url()).and_then(|()| stdout.flush()).context("nobody reads stdout")?;
