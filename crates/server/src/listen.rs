@@ -18,7 +18,7 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tolka_facts::event::InstanceDisposed;
@@ -80,16 +80,8 @@ pub(crate) async fn serve(
                 Ok((socket, _)) => {
                     // Without a place the connection is closed at once: better than a client that hangs.
                     if let Ok(place) = places.clone().try_acquire_owned() {
-                        let (app, router) = (app.clone(), router.clone());
-                        let service = service_fn(move |request: Request<Incoming>| {
-                            let (app, router) = (app.clone(), router.clone());
-                            async move { Ok::<_, Infallible>(guard(app, request.map(Body::new), router).await) }
-                        });
-                        let connection = connection(socket, service, orders.subscribe());
-                        connections.spawn(async move {
-                            connection.await;
-                            drop(place);
-                        });
+                        let service = service(app.clone(), router.clone());
+                        connections.spawn(connection(socket, service, orders.subscribe(), place));
                     }
                 }
                 Err(error) => {
@@ -120,9 +112,21 @@ pub(crate) async fn serve(
     }
 }
 
-async fn connection<S>(socket: TcpStream, service: S, mut orders: watch::Receiver<Order>)
+fn service(
+    app: App,
+    router: TowerToHyperService<Router>,
+) -> impl HttpService<Incoming, ResBody = Body, Error = Infallible, Future: Send> {
+    service_fn(move |request: Request<Incoming>| {
+        // Boxed, so that it is gone when a stream begins: hyper keeps the place of an answer as long as the connection.
+        let answer = Box::pin(guard(app.clone(), request.map(Body::new), router.clone()));
+        async { Ok(answer.await) }
+    })
+}
+
+/// `_place` is given back with the connection.
+async fn connection<S>(socket: TcpStream, service: S, mut orders: watch::Receiver<Order>, _place: OwnedSemaphorePermit)
 where
-    S: HttpService<Incoming, ResBody = Body, Error = Infallible> + Unpin,
+    S: HttpService<Incoming, ResBody = Body, Error = Infallible>,
 {
     // Frames are gathered before they are written; waiting for more would only delay them.
     let _ = socket.set_nodelay(true);
@@ -176,7 +180,8 @@ mod tests {
             let response = Response::new(body.lock().unwrap().take().unwrap());
             async { Ok::<_, Infallible>(response) }
         });
-        let task = tokio::spawn(connection(socket, service, orders.subscribe()));
+        let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let task = tokio::spawn(connection(socket, service, orders.subscribe(), place));
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         (client, task)
     }
