@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
@@ -20,7 +19,7 @@ use crate::fault::{Family, Fault};
 use crate::metrics::Metrics;
 use crate::stream::Tongues;
 use crate::token::Keyring;
-use crate::{agentsmithy, guard, listen, onyx, opencode, page, v1};
+use crate::{agentsmithy, listen, onyx, opencode, page, v1};
 
 /// Clients come back within this time after a restart.
 const RECONNECT_MICROS: u64 = 15_000_000;
@@ -78,6 +77,9 @@ pub(crate) struct Shared {
     pub(crate) port: u16,
     /// The journal's head before this run wrote anything.
     pub(crate) began_at: u64,
+    /// Whether the journal has its first fact. Requests wait for it, so that nobody is told that a server which has never
+    /// run was updated.
+    begun: watch::Sender<bool>,
     /// Held from the look for a current dialog to the choice of a new one: first messages that come at once would each
     /// find none otherwise, and each make its own.
     pub(crate) choosing: Mutex<()>,
@@ -94,6 +96,12 @@ impl std::ops::Deref for App {
 impl App {
     pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         self.desk.journal()
+    }
+
+    pub(crate) async fn begun(&self) {
+        if !*self.begun.borrow() {
+            let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
+        }
     }
 
     /// Where a feed starts for a client that names no cursor: at now. Right after a start that is the moment before
@@ -177,13 +185,9 @@ impl Server {
         }
         let wanted = SocketAddr::new(config.host, config.port);
         let failed = |error| StartError::Listen { address: wanted, error };
-        let listener = TcpListener::bind(wanted).await.map_err(failed)?;
+        let listener = listen::bind(wanted).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let head = *desk.journal().watch(&Scope::All).borrow();
-        if head == 0 {
-            // Nobody reads yet: nobody is told that a server which has never run was updated.
-            desk.note(VersionChanged { version: VERSION.to_owned() }).await?;
-        }
         let (stop, stopping) = watch::channel(false);
         let app = App(Arc::new(Shared {
             tongues: Tongues::new(desk.journal().clone(), config.gather),
@@ -195,6 +199,7 @@ impl Server {
             started: Time::now(),
             port: address.port(),
             began_at: head,
+            begun: watch::Sender::new(head > 0),
             choosing: Mutex::default(),
         }));
         Ok(Server { app, listener, address, stop })
@@ -213,16 +218,17 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Server { app, listener, stop, .. } = self;
         let router = router(app.clone());
-        let recovering = app.desk.clone();
+        let recovering = app.clone();
         let recovery = tokio::spawn(async move {
-            match recovering.recover().await {
+            match recovering.desk.recover().await {
                 Ok(0) => {}
                 Ok(n) => tracing::info!(sessions = n, "took up what the last run left open"),
                 Err(error) => tracing::error!(%error, "some sessions could not be taken up"),
             }
-            if let Err(error) = note_version(&recovering).await {
+            if let Err(error) = note_version(&recovering.desk).await {
                 tracing::error!(%error, "the version could not be noted");
             }
+            recovering.begun.send_replace(true);
         });
         listen::serve(listener, router, app.clone(), shutdown, stop).await;
         recovery.abort();
@@ -266,7 +272,6 @@ fn router(app: App) -> Router {
         .nest("/v1", v1::routes())
         .fallback(no_route)
         .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(app.clone(), guard::guard))
         .with_state(app)
 }
 

@@ -8,14 +8,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use bytes::Bytes;
 use hyper::body::Frame;
+use hyper::service::Service;
+use hyper_util::service::TowerToHyperService;
 use tolka_facts::Hash;
 
 use crate::app::App;
@@ -35,16 +37,21 @@ pub(crate) struct Caller {
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+/// Stands before the routes as a whole, not as a layer on each of them: that would be built again for every route.
+pub(crate) async fn guard(app: App, mut request: Request, router: TowerToHyperService<Router>) -> Response {
     let path = request.uri().path().to_owned();
     let family = Family::of(&path);
     app.metrics.request(family);
+    if path != "/healthz" {
+        app.begun().await;
+    }
     match admit(&app, &request, &path) {
         Ok(Admitted::Preflight(origin)) => with_cors(StatusCode::NO_CONTENT.into_response(), Some(origin)),
         Ok(Admitted::Caller(caller, origin)) => {
             let token = caller.token.clone();
             request.extensions_mut().insert(caller);
-            let response = shaped(next.run(request).await, family).await;
+            let Ok(response) = router.call(request).await;
+            let response = shaped(response, family).await;
             // A long poll may have waited for a minute.
             if path != "/healthz" && !still_holds(&app, token.as_ref()) {
                 let gone = Fault::Unauthorized("The token was revoked while this request waited.".to_owned());

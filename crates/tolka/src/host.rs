@@ -24,9 +24,17 @@ pub(crate) struct Hosted {
 }
 
 impl Hosted {
-    pub(crate) async fn open(config: Config, agents: Agents, max_bytes: Option<u64>) -> Result<Self> {
+    /// `agents` are read while the journal is opened.
+    pub(crate) async fn open(
+        config: Config,
+        agents: impl FnOnce() -> Result<Agents>,
+        max_bytes: Option<u64>,
+    ) -> Result<Self> {
         let options = SqliteOptions { dir: config.data.clone(), owner: String::new(), max_bytes };
-        let journal = tokio::task::spawn_blocking(move || Sqlite::open(&options)).await??;
+        let opening = tokio::task::spawn_blocking(move || Sqlite::open(&options));
+        let agents = agents();
+        let journal = opening.await??;
+        let agents = agents?;
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
@@ -68,7 +76,7 @@ impl Attached {
     pub(crate) async fn own(data: &Path, workspace: &Path, agents: Agents) -> Result<Self> {
         let token = secret()?;
         let config = Config { token: Some(token.clone()), port: 0, ..config(data.to_owned(), workspace.to_owned()) };
-        let hosted = Hosted::open(config, agents, None).await?;
+        let hosted = Hosted::open(config, || Ok(agents), None).await?;
         let client = Client::new(&hosted.url(), Some(token))?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(hosted.run(async {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::JournalError;
 
 const FILE: &str = "lock";
 
-/// Looking takes microseconds; after this many milliseconds of nothing but lookers something else is wrong.
+/// Looking takes microseconds, and so does making a child process; after this many milliseconds something else is wrong.
 const PATIENCE: u32 = 2000;
 
 /// The process that has a data folder open.
@@ -58,6 +58,7 @@ impl Owner {
     /// A note whose process is gone is a stranger's who has not written his own yet.
     fn read(file: &mut File) -> io::Result<Owner> {
         let mut note = String::new();
+        file.rewind()?;
         file.take(4096).read_to_string(&mut note)?;
         let mut lines = note.lines();
         let pid = lines.next().and_then(|line| line.parse::<i32>().ok()).and_then(Pid::from_raw);
@@ -87,10 +88,13 @@ impl Lock {
                 lock.announce(text)?;
                 return Ok(lock);
             }
-            if !try_lock(&file, FlockOperation::NonBlockingLockShared)? {
+            if try_lock(&file, FlockOperation::NonBlockingLockShared)? {
+                flock(&file, FlockOperation::Unlock).map_err(io::Error::from)?;
+            } else if Owner::read(&mut file)?.pid != 0 {
                 break;
             }
-            flock(&file, FlockOperation::Unlock).map_err(io::Error::from)?;
+            // Somebody looks; or an owner has yet to write his note; or he was killed, and a child that he was just making
+            // has a copy of the file for a moment.
             std::thread::sleep(Duration::from_millis(1));
         }
         let owner = Owner::read(&mut file)?.to_string();
@@ -141,6 +145,27 @@ mod tests {
         assert_eq!(Owner::of(dir.path()).unwrap().unwrap().to_string(), "another process");
         drop(lock);
         assert_eq!(Owner::of(dir.path()).unwrap(), None);
+    }
+
+    #[test]
+    fn what_a_dead_owner_left_behind_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(FILE);
+        std::fs::write(&path, "2147483646\nhttp://gone\n").unwrap();
+        let left = File::open(&path).unwrap();
+        assert!(try_lock(&left, FlockOperation::NonBlockingLockExclusive).unwrap());
+        let opened = || {
+            let files = std::fs::read_dir("/proc/self/fd").unwrap();
+            files.filter(|file| std::fs::read_link(file.as_ref().unwrap().path()).is_ok_and(|to| to == path)).count()
+        };
+        std::thread::scope(|scope| {
+            let taken = scope.spawn(|| Lock::take(dir.path(), ""));
+            while opened() < 2 && !taken.is_finished() {
+                std::thread::yield_now();
+            }
+            drop(left);
+            assert!(taken.join().unwrap().is_ok());
+        });
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! reads a handful of rows however many facts there are.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::JournalError;
 /// The format that this build writes, in the file's `user_version`.
 const FORMAT: u32 = 2;
 const PAGE_SIZE: u64 = 4096;
+const WRITING: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// Nobody in this process waits for a lock of SQLite's; a backup tool beside it may hold one for a moment.
 const FOREIGN_LOCK: Duration = Duration::from_secs(5);
@@ -69,22 +71,20 @@ pub(super) fn make_folder(site: &Site) -> Result<(), Fault> {
 }
 
 pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connection, Fault> {
-    // SQLite gives its other files the mode of this one.
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&site.db)?;
-    let conn =
-        Connection::open_with_flags(&site.db, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    if !site.db.try_exists()? {
+        make_file(site)?;
+    }
+    let conn = Connection::open_with_flags(&site.db, WRITING)?;
     conn.busy_timeout(FOREIGN_LOCK)?;
     let found: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if found > FORMAT {
         let path = site.db.display().to_string();
         return Err(JournalError::TooNew { path, found, known: FORMAT }.into());
     }
-    // Page size and vacuum are settled by the first page that is written, which the change to WAL does.
-    conn.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
-    let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
-    if mode != "wal" {
-        return Err(site.storage(&format!("this file system cannot hold a write-ahead log (got {mode})")).into());
+    if found == 0 {
+        shape(&conn)?;
     }
+    keep_log(&conn, site)?;
     // 2 MiB of cache hold the ends of all trees that live sessions write to. The log goes back to the size of a
     // few checkpoints after a large batch.
     conn.execute_batch(
@@ -93,10 +93,7 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
     )?;
     conn.set_prepared_statement_cache_capacity(64);
     match found {
-        0 => {
-            create(&conn)?;
-            File::open(&site.dir)?.sync_all()?;
-        }
+        0 => create(&conn)?,
         1 => bring_up(&conn)?,
         _ => {}
     }
@@ -107,7 +104,44 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
     Ok(conn)
 }
 
-/// All or nothing: a crash in between leaves a file without tables, which the next start fills.
+/// A new file is filled under another name, synced once and then given its own: it is there whole or not at all. In place
+/// SQLite takes ten syncs for the same, which is most of the time of a first start.
+fn make_file(site: &Site) -> Result<(), Fault> {
+    let fresh = site.db.with_extension("db.new");
+    // SQLite gives its other files the mode of this one. What a crash left of an earlier attempt goes.
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
+    let conn = Connection::open_with_flags(&fresh, WRITING)?;
+    shape(&conn)?;
+    conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;")?;
+    create(&conn)?;
+    keep_log(&conn, site)?;
+    conn.close().map_err(|(_, error)| error)?;
+    file.sync_all()?;
+    // Logs of a file that is gone are worth nothing, and would be taken for this one's.
+    for log in ["db-wal", "db-journal"] {
+        match fs::remove_file(site.db.with_extension(log)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    fs::rename(&fresh, &site.db)?;
+    Ok(File::open(&site.dir)?.sync_all()?)
+}
+
+/// Settled by the first page that is written.
+fn shape(conn: &Connection) -> Result<(), Fault> {
+    Ok(conn.execute_batch(&format!("PRAGMA page_size = {PAGE_SIZE}; PRAGMA auto_vacuum = INCREMENTAL;"))?)
+}
+
+fn keep_log(conn: &Connection, site: &Site) -> Result<(), Fault> {
+    let mode: String = conn.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(site.storage(&format!("this file system cannot hold a write-ahead log (got {mode})")).into())
+}
+
+/// All or nothing, also where a file without tables is found.
 fn create(conn: &Connection) -> Result<(), Fault> {
     let random = getrandom::u64().map_err(|error| std::io::Error::other(error.to_string()))?;
     conn.execute_batch(&format!(

@@ -87,6 +87,22 @@ async fn a_newer_format_is_refused_by_name() {
 }
 
 #[tokio::test]
+async fn a_new_file_has_nothing_of_what_an_older_one_left() {
+    let (old, new) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (journal, a) = (open(old.path()), session("a"));
+    journal.append(batch(&a, 1..=3)).await.unwrap();
+    // Its file is gone, its log is not; and somebody was killed while making a new one.
+    std::fs::copy(old.path().join("journal.db-wal"), new.path().join("journal.db-wal")).unwrap();
+    std::fs::write(new.path().join("journal.db.new"), "half of a file").unwrap();
+    let journal = open(new.path());
+    assert_eq!(read_all(&*journal, &Scope::All, 0).await.unwrap(), []);
+    journal.append(batch(&a, 1..=2)).await.unwrap();
+    drop(journal);
+    assert_eq!(read_all(&*open(new.path()), &scope(&a), 0).await.unwrap().len(), 2);
+    assert!(!new.path().join("journal.db.new").exists());
+}
+
+#[tokio::test]
 async fn a_file_of_the_first_format_is_brought_up() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, a) = (open(dir.path()), session("a"));

@@ -66,7 +66,7 @@ async fn a_log_that_was_cut_ends_at_a_commit() {
     let length = written.log.len() as u64;
     let mut cuts = vec![0, 1, 31, 32, 33, length];
     for commit in written.commits.iter().step_by(5) {
-        cuts.extend([commit.log - 1, commit.log, commit.log + 1]);
+        cuts.extend([commit.log.saturating_sub(1), commit.log, commit.log + 1]);
     }
     cuts.extend((0..30).map(|_| dice.roll(length)));
     for cut in cuts.into_iter().filter(|cut| *cut <= length) {

@@ -72,7 +72,7 @@ impl Serve {
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
         config.gather = Duration::from_millis(self.gather);
-        let hosted = Hosted::open(config, agents(&self.agent, self.pace)?, self.max_bytes).await?;
+        let hosted = Hosted::open(config, || agents(&self.agent, self.pace), self.max_bytes).await?;
         // The socket listens already, so whoever reads this line can connect.
         let mut stdout = std::io::stdout().lock();
         writeln!(stdout, "{}", hosted.url()).and_then(|()| stdout.flush()).context("nobody reads stdout")?;
