@@ -92,7 +92,7 @@ pub struct Append {
     /// What the facts refer to; durable with them.
     pub blobs: Vec<(Hash, Vec<u8>)>,
     /// Names that can be looked up in one step: where a turn began and ended, which request key was used. The first to
-    /// set one wins, unless its name starts with `last:`; then the last does.
+    /// set one wins, unless it is of a kind that moves, like [`Mark::CallEnd`]; then the last does.
     pub marks: Vec<(String, u64)>,
     /// What lists show of the session after these facts.
     pub head: Option<Head>,
@@ -117,6 +117,10 @@ pub enum Mark<'a> {
     CallEnd(&'a CallId),
     /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
     Artifact(&'a str),
+    /// Where it was last saved.
+    Saved(&'a str),
+    /// Where the agent last told its commands.
+    Commands,
     /// Where a message was hidden.
     Hidden(&'a MessageId),
     /// Where a session was last chosen, in the server's own journal.
@@ -130,6 +134,7 @@ pub enum MarkKind {
     TurnStart,
     TurnEnd,
     Artifact,
+    Saved,
     Hidden,
 }
 
@@ -141,14 +146,20 @@ impl MarkKind {
             MarkKind::TurnStart => "turn:",
             MarkKind::TurnEnd => "end:",
             MarkKind::Artifact => "artifact:",
+            MarkKind::Saved => SAVED,
             MarkKind::Hidden => "hidden:",
         }
     }
 }
 
-/// Marks of this kind stand where they were set last, all others where they were set first: a request key that was
-/// used stays where it was used.
 const MOVING: &str = "last:";
+const SAVED: &str = "saved:";
+
+/// Marks of these kinds stand where they were set last, all others where they were set first: a request key that was
+/// used stays where it was used.
+fn moves(mark: &str) -> bool {
+    mark.starts_with(MOVING) || mark.starts_with(SAVED)
+}
 
 impl std::fmt::Display for Mark<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -161,6 +172,8 @@ impl std::fmt::Display for Mark<'_> {
             Mark::Answer(request) => write!(f, "answered:{request}"),
             Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
             Mark::Artifact(path) => write!(f, "artifact:{path}"),
+            Mark::Saved(path) => write!(f, "{SAVED}{path}"),
+            Mark::Commands => write!(f, "{MOVING}commands"),
             Mark::Hidden(message) => write!(f, "hidden:{message}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }

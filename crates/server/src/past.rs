@@ -9,7 +9,7 @@
 
 use std::collections::HashSet;
 
-use tolka_facts::{Fact, MessageId, SessionId, Tip};
+use tolka_facts::{Fact, MessageId, SessionId, Tip, View};
 use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope, tip_at};
 
 const READ: u64 = 512;
@@ -68,6 +68,19 @@ impl Page {
             page.iter().for_each(|entry| each(&entry.fact));
         }
         Ok(())
+    }
+
+    /// What it shows, as it stands at a later place: the end of the session, or any other that is looked back from.
+    pub(crate) async fn view(&self, journal: &dyn Journal, end: u64) -> Result<View, JournalError> {
+        let mut view = View::since(self.tip.clone());
+        self.each(journal, |fact| view.apply(fact)).await?;
+        if self.to < end {
+            view.forget_waiting();
+            let messages: Vec<&MessageId> = view.messages.iter().map(|message| &message.id).collect();
+            let hidden = hidden(journal, &self.session, self.to, end, messages).await?;
+            view.messages.iter_mut().for_each(|message| message.hidden |= hidden.contains(&message.id));
+        }
+        Ok(view)
     }
 }
 

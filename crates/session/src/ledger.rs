@@ -118,7 +118,11 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
         // An update that comes late changes nothing, and a tip does not know its call.
         Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
-        Event::ArtifactSaved(e) => set(Mark::Artifact(&e.path)),
+        Event::ArtifactSaved(e) => {
+            set(Mark::Artifact(&e.path));
+            set(Mark::Saved(&e.path));
+        }
+        Event::CommandsSet(_) => set(Mark::Commands),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
@@ -244,6 +248,7 @@ mod tests {
         let end = 10 + 3 * 400 + 1;
         assert_eq!(mark(Mark::CallEnd(&call)).await, Some(end));
         assert_eq!((mark(Mark::Artifact("out/")).await, mark(Mark::Artifact("out")).await), (Some(6), None));
+        assert_eq!(mark(Mark::Saved("out/")).await, Some(end + 1), "the last time");
         let kept = journal.kept(&session, TIP, end, false).await.unwrap();
         assert!(kept.is_some_and(|kept| !kept.idle && end - kept.seq < 2 * KEEP_EVERY));
         let facts = journal.read(&Scope::Session(session.clone()), 0, 4096).await.unwrap();

@@ -6,7 +6,7 @@ use tolka_facts::{Head, SessionId};
 use super::batch::{Batch, HeadRow};
 use super::fault::Fault;
 use super::schema::{integer, natural};
-use crate::{Kept, MOVING};
+use crate::{Kept, moves};
 
 /// A session that the file has.
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +106,7 @@ pub(super) fn insert_marks(conn: &Connection, batch: &Batch, num: i64) -> Result
          ON CONFLICT(session, name) DO UPDATE SET seq = excluded.seq WHERE ?4",
     )?;
     for (name, seq) in &batch.marks {
-        insert.execute(params![num, name, integer(*seq), name.starts_with(MOVING)])?;
+        insert.execute(params![num, name, integer(*seq), moves(name)])?;
     }
     Ok(())
 }

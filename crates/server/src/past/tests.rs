@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tolka_facts::event::MessageHidden;
-use tolka_facts::{Draft, Event, Fact};
+use tolka_facts::{Draft, Event, Fact, Message, Part, Role, View};
 use tolka_journal::{Append, Sqlite, SqliteOptions};
 
 use super::*;
@@ -116,5 +116,71 @@ fn a_message_that_was_hidden_later_is_known() {
         assert_eq!(found(last.seq - 1, last.seq).await.unwrap(), expected);
         assert!(found(last.seq, u64::MAX).await.unwrap().is_empty(), "not after it");
         assert!(found(0, last.seq - 1).await.unwrap().is_empty(), "not yet");
+    });
+}
+
+/// One view of two pages, by the rule that [`tolka_facts::Message`] tells.
+fn glue(whole: &mut View, page: View) {
+    for message in page.messages {
+        let of_turn = |known: &Message| known.turn == message.turn;
+        let by_agent = |known: &Message| of_turn(known) && known.role == Role::Agent;
+        let target = whole.messages.iter().rposition(|known| by_agent(known) && known.id == message.id);
+        let target = target.or_else(|| whole.messages.iter().rposition(by_agent));
+        // A turn that says nothing ends with its prompt.
+        let prompt = || whole.messages.iter().rposition(of_turn).filter(|_| message.parts.is_empty());
+        match target.or_else(prompt).filter(|_| message.continued) {
+            Some(at) => go_on(&mut whole.messages, at, message),
+            None => whole.messages.push(Message { continued: false, ..message }),
+        }
+    }
+    whole.asides.extend(page.asides);
+    whole.tip = page.tip;
+}
+
+fn go_on(known: &mut [Message], at: usize, message: Message) {
+    for part in message.parts {
+        let same_call = |known: &Part| match (known, &part) {
+            (Part::Tool(known), Part::Tool(tool)) => known.call == tool.call,
+            _ => false,
+        };
+        let same_text = |known: &Part| match (known, &part) {
+            (Part::Text { part: known, .. }, Part::Text { part, .. })
+            | (Part::Thought { part: known, .. }, Part::Thought { part, .. }) => known == part,
+            _ => false,
+        };
+        let of_turn = known.iter_mut().filter(|known| known.turn == message.turn);
+        let call = of_turn.flat_map(|known| &mut known.parts).find(|known| same_call(known));
+        if let Some(known) = call {
+            *known = part;
+        } else if let Some(known) = known[at].parts.last_mut().filter(|known| same_text(known)) {
+            *known = part;
+        } else {
+            known[at].parts.push(part);
+        }
+    }
+    let known = &mut known[at];
+    known.ended = known.ended.or(message.ended);
+    known.usage = message.usage.or(known.usage);
+    known.stop = message.stop.or(known.stop);
+    known.failure = message.failure.or_else(|| known.failure.take());
+    known.hidden |= message.hidden;
+}
+
+#[test]
+fn pages_glued_together_are_the_whole_session() {
+    sessions(64, async |journal, facts| {
+        let mut whole = View::default();
+        facts.iter().for_each(|fact| whole.apply(fact));
+        let end = facts.len() as u64;
+        let reaches = (1..4).map(Reach::turns);
+        let cut = [1, 2, 5, 11].map(|facts| Reach { turns: 3, facts });
+        for reach in reaches.chain(cut) {
+            let mut glued = View::default();
+            for (page, _) in pages(journal, facts, reach).await {
+                glue(&mut glued, page.view(journal, end).await.unwrap());
+            }
+            assert_eq!((glued.messages, glued.asides), (whole.messages.clone(), whole.asides.clone()), "{reach:?}");
+            assert_eq!(glued.tip, whole.tip);
+        }
     });
 }
