@@ -193,7 +193,8 @@ impl View {
         let Some(tool) = self.tip.tool(call).cloned().map(Box::new) else { return };
         let Some(turn) = self.tip.turn.as_ref().map(|turn| turn.id.clone()) else { return };
         let told = self.told();
-        let mut known = self.messages[..told].iter_mut().rev().take_while(|m| m.turn == turn).flat_map(|m| &mut m.parts);
+        let mut known =
+            self.messages[..told].iter_mut().rev().take_while(|m| m.turn == turn).flat_map(|m| &mut m.parts);
         if let Some(known) = known.find(|part| matches!(part, Part::Tool(known) if known.call == *call)) {
             *known = Part::Tool(tool);
         } else if let Some(message) = self.open_message(fact) {

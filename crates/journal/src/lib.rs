@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, TurnId};
+use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, Time, TurnId};
 
 pub use sqlite::{Owner, Sqlite, SqliteOptions};
 pub use tip::{TIP, tip_at};
@@ -107,6 +107,8 @@ pub enum Mark<'a> {
     Prompt(&'a TurnId),
     /// Where the prompt with this message was.
     Message(&'a MessageId),
+    /// Where the step with this message started.
+    Step(&'a MessageId),
     /// Where the prompt with this key was.
     Key(&'a str),
     TurnStart(&'a TurnId),
@@ -166,6 +168,7 @@ impl std::fmt::Display for Mark<'_> {
         match self {
             Mark::Prompt(turn) => write!(f, "prompt:{turn}"),
             Mark::Message(message) => write!(f, "message:{message}"),
+            Mark::Step(message) => write!(f, "step:{message}"),
             Mark::Key(key) => write!(f, "key:{key}"),
             Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
             Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
@@ -207,6 +210,23 @@ pub struct SessionQuery {
     /// Only those in which a turn is open or prompts wait; for a start. Of a file that an older version wrote it may give
     /// others too.
     pub open: bool,
+    pub kin: Kin,
+    /// Not those that were put away.
+    pub unarchived: bool,
+    /// Only those that were changed at this time or later.
+    pub since: Time,
+}
+
+/// Whose sessions, as to where they come from.
+#[derive(Debug, Clone, Default)]
+pub enum Kin {
+    #[default]
+    All,
+    /// Those that come from no other.
+    Roots,
+    /// All but those of subagents, which are told inside the sessions that they work for.
+    NoSubagents,
+    ChildrenOf(SessionId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -114,6 +114,7 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
             set(Mark::Message(&e.message));
             e.key.iter().for_each(|key| set(Mark::Key(key)));
         }
+        Event::StepStarted(e) => set(Mark::Step(&e.message)),
         Event::TurnStarted(e) => set(Mark::TurnStart(&e.turn)),
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
         // An update that comes late changes nothing, and a tip does not know its call.

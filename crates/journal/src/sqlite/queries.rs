@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter, types::Value};
-use tolka_facts::{Fact, Hash, SessionId};
+use tolka_facts::{Fact, Hash, SessionId, Time};
 
 use super::fault::Fault;
 use super::ring::Room;
 use super::rows::crc;
 use super::schema::{integer, natural};
-use crate::{Entry, JournalError, Kept, MarkKind, Scope, SessionQuery, SessionRow};
+use crate::{Entry, JournalError, Kept, Kin, MarkKind, Scope, SessionQuery, SessionRow};
 
 pub(super) fn facts(conn: &Connection, scope: &Scope, after: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
     match scope {
@@ -193,6 +193,23 @@ pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<Se
     }
     if query.open {
         sql += " AND open = 1";
+    }
+    match &query.kin {
+        Kin::All => {}
+        Kin::Roots => sql += " AND parent = ''",
+        Kin::NoSubagents => sql += " AND subagent = 0",
+        Kin::ChildrenOf(parent) => {
+            // The words of the index, so that it is used.
+            sql += " AND parent <> '' AND parent = ?";
+            values.push(parent.to_string().into());
+        }
+    }
+    if query.unarchived {
+        sql += " AND archived = 0";
+    }
+    if query.since > Time::default() {
+        sql += " AND updated >= ?";
+        values.push(integer(query.since.micros()).into());
     }
     if let Some(workspace) = &query.workspace {
         sql += " AND workspace = ?";

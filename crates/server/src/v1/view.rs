@@ -58,11 +58,7 @@ pub(super) async fn view(
 }
 
 /// Each as it was last saved, in the order in which they were first.
-async fn artifacts(
-    journal: &dyn Journal,
-    session: &SessionId,
-    at: u64,
-) -> Result<Vec<ArtifactSaved>, JournalError> {
+async fn artifacts(journal: &dyn Journal, session: &SessionId, at: u64) -> Result<Vec<ArtifactSaved>, JournalError> {
     let mut artifacts = Vec::new();
     for seq in journal.marks(session, MarkKind::Artifact, at + 1, ARTIFACTS).await? {
         let Some(Event::ArtifactSaved(first)) = event(journal, session, seq).await? else { continue };
