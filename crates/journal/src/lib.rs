@@ -62,6 +62,9 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// Sessions that are not deleted, the latest changed first, as their heads tell it.
     fn sessions(&self, query: SessionQuery) -> Pending<'_, Vec<SessionRow>>;
 
+    /// The folders that have sessions, in the order of their names.
+    fn workspaces(&self) -> Pending<'_, Vec<Workspace>>;
+
     /// Removes a deleted session whole: facts, marks, states, and the blobs that nobody else refers to.
     fn purge(&self, session: &SessionId) -> Pending<'_, Purged>;
 
@@ -215,6 +218,16 @@ pub struct SessionQuery {
     pub unarchived: bool,
     /// Only those that were changed at this time or later.
     pub since: Time,
+}
+
+/// A folder that has sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    pub path: String,
+    /// As old as its first session.
+    pub created: Time,
+    /// As fresh as the one that changed last.
+    pub updated: Time,
 }
 
 /// Whose sessions, as to where they come from.

@@ -364,6 +364,9 @@ pub(crate) async fn sessions_are_listed_latest_first(open: Open<'_>) {
     assert_eq!(paged, list(all.clone()).await);
     let since = tolka_facts::Time::from_millis(20);
     assert_eq!(list(SessionQuery { since, ..all.clone() }).await, [(2, 2), (4, 4), (3, 3)]);
+    let folders = journal.workspaces().await.unwrap();
+    let folders: Vec<_> = folders.iter().map(|folder| (folder.path.as_str(), folder.updated.millis())).collect();
+    assert_eq!(folders, [("/x", 20), ("/y", 40)], "also of one in which another session is deleted");
     let unknown = journal.sessions(SessionQuery { after: Some(session("none")), ..all }).await;
     assert!(matches!(unknown, Err(JournalError::NoSession { .. })));
 }
