@@ -73,7 +73,7 @@ const COLUMNS: &str = "
 
 /// What format 2 added beside them: sessions that a restart has to take up, children, and marks in their order.
 const INDEXES: &str = "
-    CREATE INDEX sessions_open ON sessions(num) WHERE open = 1;
+    CREATE INDEX sessions_open ON sessions(updated, num) WHERE open = 1;
     CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent <> '';
     CREATE INDEX marks_by_kind ON marks(session, substr(name, 1, instr(name, ':')), seq);
 ";
