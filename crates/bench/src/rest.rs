@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tolka_facts::event::{PromptQueued, SessionCreated, StepStarted, Stop, TextAppended, TurnEnded, TurnStarted};
 use tolka_facts::{Block, Draft, Event, Fact, SessionId, Time, Tip};
-use tolka_journal::{Append, Journal, Kept, Sqlite, SqliteOptions};
+use tolka_journal::{Append, Journal, Kept, Mark, Sqlite, SqliteOptions};
 
 use crate::RUNS;
 use crate::delivery::read_until;
@@ -132,6 +132,13 @@ pub(crate) async fn seed(dir: &Path, facts: u64) -> Result<()> {
         };
         let fact: Fact = Draft::agent(event).stamp(seeded(), seq, Time::from_millis(1_794_700_000_000 + seq));
         tip.apply(&fact);
+        match &fact.event {
+            Event::PromptQueued(e) => batch.marks.push((Mark::Message(&e.message).to_string(), seq)),
+            Event::TurnStarted(e) => batch.marks.push((Mark::TurnStart(&e.turn).to_string(), seq)),
+            Event::TurnEnded(e) => batch.marks.push((Mark::TurnEnd(&e.turn).to_string(), seq)),
+            Event::StepStarted(e) => batch.marks.push((Mark::Step(&e.message).to_string(), seq)),
+            _ => {}
+        }
         batch.facts.push(Arc::new(fact));
         if batch.facts.len() == 256 || seq == facts {
             batch.head = Some(tip.head.clone());

@@ -1,14 +1,15 @@
-//! The whole session as its facts make it: what a page draws on load and a test compares.
+//! A session as its facts make it, whole or from some place on: what a page draws on load and a test compares.
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{ArtifactSaved, Command, Failed, Stop, Usage};
-use crate::{Block, CallId, Event, Fact, MessageId, PartId, Rope, Time, Tip, Tool, TurnId};
+use crate::event::{ArtifactSaved, Command, Failed, PromptQueued, Stop, Usage};
+use crate::{Block, CallId, Event, Fact, MessageId, OpenTurn, PartId, Rope, Time, Tip, Tool, TurnId, Voice};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct View {
     /// What is open now; its `seq` is the position of this view.
     pub tip: Tip,
+    /// In the order of their turns; prompts that wait for theirs come last.
     pub messages: Vec<Message>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub artifacts: Vec<ArtifactSaved>,
@@ -17,6 +18,9 @@ pub struct View {
     /// What stands beside the conversation, as it was told: notices, answers, compactions, failures between turns.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asides: Vec<Fact>,
+    /// The place that it was folded from.
+    #[serde(skip)]
+    since: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,11 @@ pub struct Message {
     pub failure: Option<Failed>,
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub hidden: bool,
+    /// It began before this view did, inside a turn. Here is what was open of it and what came since: a call that the turn
+    /// has already, and a text with the name of its last one, are those, grown; the rest is new. If no message before has
+    /// its id, it goes on with the last one of the turn.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub continued: bool,
 }
 
 /// Tagged from outside (`{"tool": …}`): raw JSON inside it needs the deserializer itself.
@@ -57,22 +66,38 @@ pub enum Part {
 }
 
 impl View {
+    /// A view of what comes after a tip, with what is open there: prompts that wait, and in the middle of a turn what it has
+    /// not ended.
+    pub fn since(tip: Tip) -> Self {
+        let mut view = View { since: tip.seq, ..View::default() };
+        view.messages.extend(tip.turn.as_ref().and_then(going_on));
+        view.messages.extend(tip.queue.iter().map(|queued| prompt(&queued.prompt, queued.time)));
+        view.tip = tip;
+        view
+    }
+
+    /// Without the prompts that wait: for a page that is not the last one. They are told with their turns.
+    pub fn forget_waiting(&mut self) {
+        self.messages.truncate(self.told());
+    }
+
+    /// How many messages stand before the prompts that wait.
+    fn told(&self) -> usize {
+        self.messages.len().saturating_sub(self.tip.queue.len())
+    }
+
     pub fn apply(&mut self, fact: &Fact) {
         self.tip.apply(fact);
         match &fact.event {
-            Event::PromptQueued(e) => self.messages.push(Message {
-                id: e.message.clone(),
-                turn: e.turn.clone(),
-                role: Role::User,
-                created: fact.time,
-                ended: Some(fact.time),
-                parts: e.content.iter().map(|block| Part::Content(block.clone())).collect(),
-                usage: None,
-                stop: None,
-                failure: None,
-                hidden: false,
-            }),
+            Event::PromptQueued(e) => self.messages.push(prompt(e, fact.time)),
             Event::PromptDropped(e) => self.messages.retain(|m| m.turn != e.turn),
+            Event::TurnStarted(e) => {
+                // Its prompt waits no more.
+                let waited = self.told().saturating_sub(usize::from(self.tip.taken.is_some()));
+                if let Some(at) = self.messages.iter().skip(waited).position(|m| m.turn == e.turn) {
+                    self.messages[waited..=waited + at].rotate_right(1);
+                }
+            }
             Event::TextAppended(e) => self.append(
                 &e.text,
                 |p| matches!(p, Part::Text { part, .. } if *part == e.part),
@@ -86,8 +111,8 @@ impl View {
                 fact,
             ),
             Event::StepStarted(e) => {
-                let message = self.agent_message(e.message.clone(), fact);
-                self.messages.push(message);
+                let message = self.agent_message(e.message.clone(), fact.time);
+                self.messages.insert(self.told(), message);
             }
             Event::StepEnded(e) => {
                 if let Some(message) = self.messages.iter_mut().rev().find(|m| m.id == e.message) {
@@ -100,6 +125,12 @@ impl View {
             Event::OutputAppended(e) => self.tool(&e.call, fact),
             Event::TurnEnded(e) => {
                 let failure = self.tip.ended_turn.as_ref().and_then(|turn| turn.failure.clone());
+                if self.tip.ended_turn.as_ref().is_some_and(|turn| self.is_continued(turn))
+                    && self.messages.iter().all(|m| m.turn != e.turn)
+                {
+                    let message = Message { continued: true, ..Message::of(Role::Agent, e.turn.clone(), fact.time) };
+                    self.messages.insert(self.told(), message);
+                }
                 if let Some(message) = self.messages.iter_mut().rev().find(|m| m.turn == e.turn) {
                     message.ended.get_or_insert(fact.time);
                     message.stop = Some(e.stop);
@@ -122,19 +153,14 @@ impl View {
         }
     }
 
-    fn agent_message(&self, id: MessageId, fact: &Fact) -> Message {
-        Message {
-            id,
-            turn: self.tip.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default(),
-            role: Role::Agent,
-            created: fact.time,
-            ended: None,
-            parts: Vec::new(),
-            usage: None,
-            stop: None,
-            failure: None,
-            hidden: false,
-        }
+    fn agent_message(&self, id: MessageId, created: Time) -> Message {
+        let turn = self.tip.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default();
+        Message { id, ..Message::of(Role::Agent, turn, created) }
+    }
+
+    /// The turn began before this view did.
+    fn is_continued(&self, turn: &OpenTurn) -> bool {
+        turn.first_seq <= self.since
     }
 
     /// The message that new parts go to; an agent that tells no steps gets one message per turn.
@@ -143,14 +169,14 @@ impl View {
         let (turn_id, step) = (turn.id.clone(), turn.step.as_ref().map(|step| step.message.clone()));
         let here =
             |m: &Message| m.role == Role::Agent && m.turn == turn_id && step.as_ref().is_none_or(|id| m.id == *id);
-        if !self.messages.last().is_some_and(here) {
-            if let Some(at) = self.messages.iter().rposition(here) {
-                return self.messages.get_mut(at);
-            }
-            let message = self.agent_message(step.clone().unwrap_or_default(), fact);
-            self.messages.push(message);
+        let told = self.told();
+        let at = self.messages[..told].iter().rposition(here);
+        if at.is_none() {
+            let continued = self.is_continued(turn);
+            let message = self.agent_message(step.clone().unwrap_or_default(), fact.time);
+            self.messages.insert(told, Message { continued, ..message });
         }
-        self.messages.last_mut()
+        self.messages.get_mut(at.unwrap_or(told))
     }
 
     fn append(&mut self, text: &str, is_same: impl Fn(&Part) -> bool, new: impl Fn() -> Part, fact: &Fact) {
@@ -166,13 +192,59 @@ impl View {
     fn tool(&mut self, call: &CallId, fact: &Fact) {
         let Some(tool) = self.tip.tool(call).cloned().map(Box::new) else { return };
         let Some(turn) = self.tip.turn.as_ref().map(|turn| turn.id.clone()) else { return };
-        // Prompts that wait for their turn stand between; before the turn's own prompt there is nothing of it.
-        let since = self.messages.iter_mut().rev().take_while(|m| m.role != Role::User || m.turn != turn);
-        let mut known = since.filter(|m| m.turn == turn).flat_map(|m| &mut m.parts);
+        let told = self.told();
+        let mut known =
+            self.messages[..told].iter_mut().rev().take_while(|m| m.turn == turn).flat_map(|m| &mut m.parts);
         if let Some(known) = known.find(|part| matches!(part, Part::Tool(known) if known.call == *call)) {
             *known = Part::Tool(tool);
         } else if let Some(message) = self.open_message(fact) {
             message.parts.push(Part::Tool(tool));
         }
     }
+}
+
+impl Message {
+    fn of(role: Role, turn: TurnId, created: Time) -> Self {
+        Message {
+            id: MessageId::default(),
+            turn,
+            role,
+            created,
+            ended: None,
+            parts: Vec::new(),
+            usage: None,
+            stop: None,
+            failure: None,
+            hidden: false,
+            continued: false,
+        }
+    }
+}
+
+fn prompt(e: &PromptQueued, time: Time) -> Message {
+    Message {
+        id: e.message.clone(),
+        ended: Some(time),
+        parts: e.content.iter().map(|block| Part::Content(block.clone())).collect(),
+        ..Message::of(Role::User, e.turn.clone(), time)
+    }
+}
+
+/// The message that an open turn goes on with, and what is open in it. `None` if there may be none yet.
+fn going_on(turn: &OpenTurn) -> Option<Message> {
+    let tools = turn.open_tools().map(|tool| Part::Tool(Box::new(tool.clone())));
+    let text = turn.text.iter().map(|open| {
+        let (part, text) = (open.part.clone(), open.text.clone());
+        match open.voice {
+            Voice::Text => Part::Text { part, text },
+            Voice::Thought => Part::Thought { part, text },
+        }
+    });
+    let parts: Vec<Part> = tools.chain(text).collect();
+    if turn.steps == 0 && parts.is_empty() {
+        return None;
+    }
+    let id = turn.step.as_ref().map(|step| step.message.clone()).unwrap_or_default();
+    let created = turn.step.as_ref().map_or(turn.started, |step| step.started);
+    Some(Message { id, parts, continued: true, ..Message::of(Role::Agent, turn.id.clone(), created) })
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, TurnId};
+use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, Time, TurnId};
 
 pub use sqlite::{Owner, Sqlite, SqliteOptions};
 pub use tip::{TIP, tip_at};
@@ -63,6 +63,9 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// Sessions that are not deleted, the latest changed first, as their heads tell it.
     fn sessions(&self, query: SessionQuery) -> Pending<'_, Vec<SessionRow>>;
 
+    /// The folders that have sessions, in the order of their names.
+    fn workspaces(&self) -> Pending<'_, Vec<Workspace>>;
+
     /// Removes a deleted session whole: facts, marks, states, and the blobs that nobody else refers to.
     fn purge(&self, session: &SessionId) -> Pending<'_, Purged>;
 
@@ -93,7 +96,7 @@ pub struct Append {
     /// What the facts refer to; durable with them.
     pub blobs: Vec<(Hash, Vec<u8>)>,
     /// Names that can be looked up in one step: where a turn began and ended, which request key was used. The first to
-    /// set one wins, unless its name starts with `last:`; then the last does.
+    /// set one wins, unless it is of a kind that moves, like [`Mark::CallEnd`]; then the last does.
     pub marks: Vec<(String, u64)>,
     /// What lists show of the session after these facts.
     pub head: Option<Head>,
@@ -108,6 +111,8 @@ pub enum Mark<'a> {
     Prompt(&'a TurnId),
     /// Where the prompt with this message was.
     Message(&'a MessageId),
+    /// Where the step with this message started.
+    Step(&'a MessageId),
     /// Where the prompt with this key was.
     Key(&'a str),
     TurnStart(&'a TurnId),
@@ -118,6 +123,12 @@ pub enum Mark<'a> {
     CallEnd(&'a CallId),
     /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
     Artifact(&'a str),
+    /// Where it was last saved.
+    Saved(&'a str),
+    /// Where the agent last told its commands.
+    Commands,
+    /// Where a message was hidden.
+    Hidden(&'a MessageId),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -129,6 +140,8 @@ pub enum MarkKind {
     TurnStart,
     TurnEnd,
     Artifact,
+    Saved,
+    Hidden,
 }
 
 impl MarkKind {
@@ -139,25 +152,36 @@ impl MarkKind {
             MarkKind::TurnStart => "turn:",
             MarkKind::TurnEnd => "end:",
             MarkKind::Artifact => "artifact:",
+            MarkKind::Saved => SAVED,
+            MarkKind::Hidden => "hidden:",
         }
     }
 }
 
-/// Marks of this kind stand where they were set last, all others where they were set first: a request key that was
-/// used stays where it was used.
 const MOVING: &str = "last:";
+const SAVED: &str = "saved:";
+
+/// Marks of these kinds stand where they were set last, all others where they were set first: a request key that was
+/// used stays where it was used.
+fn moves(mark: &str) -> bool {
+    mark.starts_with(MOVING) || mark.starts_with(SAVED)
+}
 
 impl std::fmt::Display for Mark<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Mark::Prompt(turn) => write!(f, "prompt:{turn}"),
             Mark::Message(message) => write!(f, "message:{message}"),
+            Mark::Step(message) => write!(f, "step:{message}"),
             Mark::Key(key) => write!(f, "key:{key}"),
             Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
             Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
             Mark::Answer(request) => write!(f, "answered:{request}"),
             Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
             Mark::Artifact(path) => write!(f, "artifact:{path}"),
+            Mark::Saved(path) => write!(f, "{SAVED}{path}"),
+            Mark::Commands => write!(f, "{MOVING}commands"),
+            Mark::Hidden(message) => write!(f, "hidden:{message}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }
@@ -190,6 +214,33 @@ pub struct SessionQuery {
     /// Only those in which a turn is open or prompts wait; for a start. Of a file that an older version wrote it may give
     /// others too.
     pub open: bool,
+    pub kin: Kin,
+    /// Not those that were put away.
+    pub unarchived: bool,
+    /// Only those that were changed at this time or later.
+    pub since: Time,
+}
+
+/// A folder that has sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    pub path: String,
+    /// As old as its first session.
+    pub created: Time,
+    /// As fresh as the one that changed last.
+    pub updated: Time,
+}
+
+/// Whose sessions, as to where they come from.
+#[derive(Debug, Clone, Default)]
+pub enum Kin {
+    #[default]
+    All,
+    /// Those that come from no other.
+    Roots,
+    /// All but those of subagents, which are told inside the sessions that they work for.
+    NoSubagents,
+    ChildrenOf(SessionId),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

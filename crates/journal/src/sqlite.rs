@@ -34,7 +34,9 @@ use self::lock::Lock;
 use self::queue::Queue;
 use self::reader::Readers;
 use self::writer::{Reply, Request, Work};
-use crate::{Append, Entry, Journal, JournalError, Kept, MarkKind, Pending, Purged, Scope, SessionQuery, SessionRow};
+use crate::{
+    Append, Entry, Journal, JournalError, Kept, MarkKind, Pending, Purged, Scope, SessionQuery, SessionRow, Workspace,
+};
 
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {
@@ -202,6 +204,10 @@ impl Journal for Sqlite {
 
     fn sessions(&self, query: SessionQuery) -> Pending<'_, Vec<SessionRow>> {
         Box::pin(self.readers.run(move |conn| queries::sessions(conn, &query)))
+    }
+
+    fn workspaces(&self) -> Pending<'_, Vec<Workspace>> {
+        Box::pin(self.readers.run(queries::workspaces))
     }
 
     fn purge(&self, session: &SessionId) -> Pending<'_, Purged> {

@@ -10,9 +10,9 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
-use tolka_facts::event::{ParentKind, VersionChanged};
-use tolka_facts::{Event, Head, SessionId, Time, Tip};
-use tolka_journal::{Entry, Journal, Mark, Scope, SessionQuery, SessionRow};
+use tolka_facts::event::VersionChanged;
+use tolka_facts::{Event, SessionId, Time, Tip};
+use tolka_journal::{Entry, Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
@@ -119,12 +119,15 @@ impl App {
         Ok(row.filter(|row| !row.head.deleted))
     }
 
-    /// Sessions as lists show them, the latest changed first. Subagents' are told inside their parents'.
+    /// Sessions as lists show them, the latest changed first.
     pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
-        let mut rows = self.journal().sessions(SessionQuery::default()).await?;
-        let is_subagent = |head: &Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
-        rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
-        Ok(rows)
+        self.latest(0).await
+    }
+
+    /// The first so many of [`App::listed`]; 0 means all. Subagents' are told inside their parents'.
+    pub(crate) async fn latest(&self, limit: usize) -> Result<Vec<SessionRow>, Fault> {
+        let query = SessionQuery { limit, kin: Kin::NoSubagents, unarchived: true, ..SessionQuery::default() };
+        Ok(self.journal().sessions(query).await?)
     }
 
     pub(crate) async fn mark(&self, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, Fault> {

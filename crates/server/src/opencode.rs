@@ -3,6 +3,7 @@
 //! What a route lists is folded from the events that the feeds carry, so a client cannot read one thing
 //! and be told another. What this server has nothing of is answered with the empty shape, never made up.
 
+mod all_messages;
 mod asks;
 mod choice;
 mod events;

@@ -4,6 +4,7 @@
 mod events;
 mod sessions;
 mod shapes;
+mod view;
 
 use axum::Router;
 use axum::extract::{Path, State};
@@ -33,7 +34,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/queue/{turn}", delete(sessions::drop_prompt))
         .route("/sessions/{id}/cancel", post(sessions::cancel))
         .route("/sessions/{id}/answers/{request}", post(sessions::answer))
-        .route("/sessions/{id}/view", get(sessions::view))
+        .route("/sessions/{id}/view", get(view::view))
         .route("/sessions/{id}/events", get(events::session))
 }
 

@@ -211,13 +211,19 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
             set(Mark::Message(&e.message));
             e.key.iter().for_each(|key| set(Mark::Key(key)));
         }
+        Event::StepStarted(e) => set(Mark::Step(&e.message)),
         Event::TurnStarted(e) => set(Mark::TurnStart(&e.turn)),
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
         // An update that comes late changes nothing, and a tip does not know its call.
         Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
-        Event::ArtifactSaved(e) => set(Mark::Artifact(&e.path)),
+        Event::ArtifactSaved(e) => {
+            set(Mark::Artifact(&e.path));
+            set(Mark::Saved(&e.path));
+        }
+        Event::CommandsSet(_) => set(Mark::Commands),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
+        Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
         Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
     }

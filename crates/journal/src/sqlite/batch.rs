@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tolka_facts::event::ParentKind;
 use tolka_facts::{Event, Fact, Hash, Head, SessionId};
 
 use crate::{Append, JournalError, Kept};
@@ -34,6 +35,10 @@ pub(super) struct HeadRow {
     pub(super) deleted: bool,
     /// A restart has something to take up: an open turn, or prompts that wait.
     pub(super) open: bool,
+    pub(super) archived: bool,
+    /// The session that it comes from; empty if from none.
+    pub(super) parent: String,
+    pub(super) subagent: bool,
     pub(super) json: Vec<u8>,
 }
 
@@ -44,6 +49,9 @@ impl HeadRow {
             updated: head.updated.micros(),
             deleted: head.deleted,
             open: head.busy || head.queued > 0,
+            archived: head.archived,
+            parent: head.parent.as_ref().map(|parent| parent.session.to_string()).unwrap_or_default(),
+            subagent: head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent),
             // A head has string keys only, and writing to a Vec cannot fail.
             json: serde_json::to_vec(head).unwrap_or_default(),
         }

@@ -6,13 +6,13 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter, types::Value};
-use tolka_facts::{Fact, Hash, SessionId};
+use tolka_facts::{Fact, Hash, Head, SessionId, Time};
 
 use super::fault::Fault;
 use super::ring::Room;
 use super::rows::crc;
 use super::schema::{integer, natural};
-use crate::{Entry, JournalError, Kept, MarkKind, Scope, SessionQuery, SessionRow};
+use crate::{Entry, JournalError, Kept, Kin, MarkKind, Scope, SessionQuery, SessionRow, Workspace};
 
 pub(super) fn facts(conn: &Connection, scope: &Scope, after: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
     match scope {
@@ -186,13 +186,35 @@ pub(super) fn session(conn: &Connection, session: &SessionId) -> Result<Option<S
 }
 
 pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<SessionRow>, Fault> {
+    let (mut sql, mut values) = (SESSION.to_owned(), Vec::<Value>::new());
+    if query.open {
+        // Left to itself, SQLite goes through all that a folder has.
+        sql += " INDEXED BY sessions_open";
+    }
     // The server's own journal is no session of anybody's.
-    let (mut sql, mut values) = (format!("{SESSION} WHERE id NOT GLOB 'srv_*'"), Vec::<Value>::new());
+    sql += " WHERE id NOT GLOB 'srv_*'";
     if !query.deleted {
         sql += " AND deleted = 0";
     }
     if query.open {
         sql += " AND open = 1";
+    }
+    match &query.kin {
+        Kin::All => {}
+        Kin::Roots => sql += " AND parent = ''",
+        Kin::NoSubagents => sql += " AND subagent = 0",
+        Kin::ChildrenOf(parent) => {
+            // The words of the index, so that it is used.
+            sql += " AND parent <> '' AND parent = ?";
+            values.push(parent.to_string().into());
+        }
+    }
+    if query.unarchived {
+        sql += " AND archived = 0";
+    }
+    if query.since > Time::default() {
+        sql += " AND updated >= ?";
+        values.push(integer(query.since.micros()).into());
     }
     if let Some(workspace) = &query.workspace {
         sql += " AND workspace = ?";
@@ -217,6 +239,28 @@ pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<Se
             Err(Fault::Damage(detail)) => tracing::error!(detail, "a session is left out of a list"),
             Err(fault) => return Err(fault),
         }
+    }
+    Ok(list)
+}
+
+/// What was deleted since still tells how old a folder is: the index then has all that is asked, and no row is read but the
+/// first of each folder.
+pub(super) fn workspaces(conn: &Connection) -> Result<Vec<Workspace>, Fault> {
+    let mut select = conn.prepare_cached(
+        "SELECT f.workspace, f.updated, s.head FROM
+             (SELECT workspace, min(num) AS first, max(updated) AS updated FROM sessions
+              WHERE workspace <> '' GROUP BY workspace) f
+         JOIN sessions s ON s.num = f.first
+         WHERE EXISTS (SELECT 1 FROM sessions WHERE workspace = f.workspace AND deleted = 0)
+         ORDER BY f.workspace",
+    )?;
+    let mut rows = select.query([])?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next()? {
+        let updated = Time::from_micros(natural(row.get(1)?));
+        let head = serde_json::from_slice::<Head>(row.get_ref(2)?.as_blob().unwrap_or_default());
+        let created = head.map_or(updated, |head| head.created);
+        list.push(Workspace { path: row.get(0)?, created, updated });
     }
     Ok(list)
 }

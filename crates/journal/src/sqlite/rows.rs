@@ -8,7 +8,7 @@ use tolka_facts::{Head, SessionId};
 use super::batch::{Batch, HeadRow};
 use super::fault::Fault;
 use super::schema::{integer, natural};
-use crate::{Kept, MOVING};
+use crate::{Kept, moves};
 
 /// A session that the file has.
 #[derive(Debug, Clone, Copy)]
@@ -51,21 +51,33 @@ pub(super) fn upsert_session(conn: &Connection, batch: &Batch, num: Option<i64>)
         }
     };
     let seq = integer(batch.last_seq());
-    let HeadRow { workspace, deleted, open, json, .. } = head;
+    let HeadRow { workspace, deleted, open, archived, parent, subagent, json, .. } = head;
     let (updated, crc) = (integer(head.updated), crc(json));
     if let Some(num) = num {
         conn.prepare_cached(
-            "UPDATE sessions SET seq = ?2, workspace = ?3, updated = ?4, deleted = ?5, crc = ?6, head = ?7, open = ?8
-             WHERE num = ?1",
+            "UPDATE sessions SET seq = ?2, workspace = ?3, updated = ?4, deleted = ?5, crc = ?6, head = ?7, open = ?8,
+             archived = ?9, parent = ?10, subagent = ?11 WHERE num = ?1",
         )?
-        .execute(params![num, seq, workspace, updated, deleted, crc, json, open])?;
+        .execute(params![num, seq, workspace, updated, deleted, crc, json, open, archived, parent, subagent])?;
         return Ok(num);
     }
     conn.prepare_cached(
-        "INSERT INTO sessions(id, seq, workspace, updated, deleted, crc, head, open)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO sessions(id, seq, workspace, updated, deleted, crc, head, open, archived, parent, subagent)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?
-    .execute(params![batch.session.as_str(), seq, workspace, updated, deleted, crc, json, open])?;
+    .execute(params![
+        batch.session.as_str(),
+        seq,
+        workspace,
+        updated,
+        deleted,
+        crc,
+        json,
+        open,
+        archived,
+        parent,
+        subagent
+    ])?;
     Ok(conn.last_insert_rowid())
 }
 
@@ -151,7 +163,7 @@ pub(super) fn insert_marks(conn: &Connection, batch: &Batch, num: i64) -> Result
          ON CONFLICT(session, name) DO UPDATE SET seq = excluded.seq WHERE ?4",
     )?;
     for (name, seq) in &batch.marks {
-        insert.execute(params![num, name, integer(*seq), name.starts_with(MOVING)])?;
+        insert.execute(params![num, name, integer(*seq), moves(name)])?;
     }
     Ok(())
 }

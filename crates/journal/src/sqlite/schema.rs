@@ -30,7 +30,8 @@ const TABLES: &str = "
     CREATE TABLE sessions(
         num INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL,
         workspace TEXT NOT NULL, updated INTEGER NOT NULL, deleted INTEGER NOT NULL,
-        crc INTEGER NOT NULL, head BLOB NOT NULL, open INTEGER NOT NULL DEFAULT 1);
+        crc INTEGER NOT NULL, head BLOB NOT NULL, open INTEGER NOT NULL DEFAULT 1,
+        archived INTEGER NOT NULL DEFAULT 0, parent TEXT NOT NULL DEFAULT '', subagent INTEGER NOT NULL DEFAULT 0);
     CREATE INDEX sessions_by_time ON sessions(updated, num);
     CREATE INDEX sessions_by_workspace ON sessions(workspace, updated, num);
 
@@ -58,10 +59,24 @@ const TABLES: &str = "
     CREATE TABLE purging(session INTEGER PRIMARY KEY);
 ";
 
-/// What format 2 added, in words that a file of format 1 can be brought up with as well: sessions that a restart has to
-/// take up (in a file of format 1 all of them may be), and marks in their order.
+/// What format 2 added to the tables. In a file of format 1 every session may be one that a restart has to take up; the
+/// rest is in the heads.
+const COLUMNS: &str = "
+    ALTER TABLE sessions ADD COLUMN open INTEGER NOT NULL DEFAULT 1;
+    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+    ALTER TABLE sessions ADD COLUMN subagent INTEGER NOT NULL DEFAULT 0;
+    UPDATE sessions SET
+        archived = coalesce(json_extract(CAST(head AS TEXT), '$.archived'), 0),
+        parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.session'), ''),
+        subagent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.kind') = 'subagent', 0)
+        WHERE json_valid(CAST(head AS TEXT));
+";
+
+/// What format 2 added beside them: sessions that a restart has to take up, children, and marks in their order.
 const INDEXES: &str = "
-    CREATE INDEX sessions_open ON sessions(num) WHERE open = 1;
+    CREATE INDEX sessions_open ON sessions(updated, num) WHERE open = 1;
+    CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent <> '';
     CREATE INDEX marks_by_kind ON marks(session, substr(name, 1, instr(name, ':')), seq);
 ";
 
@@ -152,10 +167,7 @@ fn create(conn: &Connection) -> Result<(), Fault> {
 
 /// From format 1, all or nothing.
 fn bring_up(conn: &Connection) -> Result<(), Fault> {
-    conn.execute_batch(&format!(
-        "BEGIN IMMEDIATE; ALTER TABLE sessions ADD COLUMN open INTEGER NOT NULL DEFAULT 1; {INDEXES}
-         PRAGMA user_version = {FORMAT}; COMMIT;"
-    ))?;
+    conn.execute_batch(&format!("BEGIN IMMEDIATE; {COLUMNS} {INDEXES} PRAGMA user_version = {FORMAT}; COMMIT;"))?;
     Ok(())
 }
 

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tolka_facts::Hash;
-use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Mark, MarkKind, Scope, SessionQuery, TIP};
+use tolka_facts::event::{Parent, ParentKind};
+use tolka_facts::{Hash, Head};
+use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Kin, Mark, MarkKind, Scope, SessionQuery, TIP};
 
 use crate::common::{batch, deleted, fact, facts, facts_of, follow, head, read_all, scope, session, told};
 
@@ -27,6 +28,7 @@ macro_rules! conform {
             states_are_kept
             blobs_come_with_their_facts
             sessions_are_listed_latest_first
+            sessions_are_listed_by_their_kin
             memory_says_what_the_disk_says
             big_batches
             pages_are_cut_by_bytes
@@ -360,8 +362,36 @@ pub(crate) async fn sessions_are_listed_latest_first(open: Open<'_>) {
         paged.extend(page);
     }
     assert_eq!(paged, list(all.clone()).await);
+    let since = tolka_facts::Time::from_millis(20);
+    assert_eq!(list(SessionQuery { since, ..all.clone() }).await, [(2, 2), (4, 4), (3, 3)]);
+    let folders = journal.workspaces().await.unwrap();
+    let folders: Vec<_> = folders.iter().map(|folder| (folder.path.as_str(), folder.updated.millis())).collect();
+    assert_eq!(folders, [("/x", 20), ("/y", 40)], "also of one in which another session is deleted");
     let unknown = journal.sessions(SessionQuery { after: Some(session("none")), ..all }).await;
     assert!(matches!(unknown, Err(JournalError::NoSession { .. })));
+}
+
+pub(crate) async fn sessions_are_listed_by_their_kin(open: Open<'_>) {
+    let journal = open();
+    let parent = |kind| Some(Parent { session: session("root"), kind });
+    for (name, parent) in
+        [("root", None), ("fork", parent(ParentKind::Fork)), ("sub", parent(ParentKind::Subagent)), ("other", None)]
+    {
+        let session = session(name);
+        let head = Head { parent, archived: name == "other", ..head(&session, "/", 1) };
+        journal.append(told(&session, 1..=1, head)).await.unwrap();
+    }
+    let journal = open();
+    let list = async |kin: Kin, unarchived: bool| -> Vec<_> {
+        let query = SessionQuery { kin, unarchived, ..SessionQuery::default() };
+        journal.sessions(query).await.unwrap().into_iter().map(|row| row.head.id.as_str()[4..].to_owned()).collect()
+    };
+    assert_eq!(list(Kin::All, false).await, ["other", "sub", "fork", "root"]);
+    assert_eq!(list(Kin::All, true).await, ["sub", "fork", "root"]);
+    assert_eq!(list(Kin::Roots, false).await, ["other", "root"]);
+    assert_eq!(list(Kin::NoSubagents, true).await, ["fork", "root"]);
+    assert_eq!(list(Kin::ChildrenOf(session("root")), false).await, ["sub", "fork"]);
+    assert_eq!(list(Kin::ChildrenOf(session("fork")), false).await, [""; 0]);
 }
 
 pub(crate) async fn memory_says_what_the_disk_says(open: Open<'_>) {

@@ -112,7 +112,7 @@ pub(super) async fn current_row(app: &App) -> Result<Option<SessionRow>, Fault> 
     let Some(chosen) = app.desk.chosen().await? else { return Ok(None) };
     match find(app, chosen.as_str()).await {
         Ok(row) => Ok(Some(row)),
-        Err(Fault::NotFound(_)) => Ok(app.listed().await?.into_iter().next()),
+        Err(Fault::NotFound(_)) => Ok(app.latest(1).await?.pop()),
         Err(fault) => Err(fault),
     }
 }
@@ -165,7 +165,7 @@ pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> An
     let id = find(&app, &id).await?.head.id;
     app.desk.delete(&id).await?;
     if app.desk.chosen().await? == Some(id) {
-        let newest = app.listed().await?.into_iter().next();
+        let newest = app.latest(1).await?.pop();
         app.desk.choose(newest.map(|row| row.head.id)).await?;
     }
     Ok(Json(json!({ "ok": true })).into_response())

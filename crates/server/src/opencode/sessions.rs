@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tolka_dialect::opencode::session_info;
 use tolka_facts::event::{Parent, ParentKind, SessionChanged};
 use tolka_facts::{SessionId, Time};
-use tolka_journal::{SessionQuery, SessionRow};
+use tolka_journal::{JournalError, Kin, SessionQuery, SessionRow};
 use tolka_session::NewSession;
 
 use super::folder::Folder;
@@ -17,6 +17,8 @@ use crate::request::{json_body, text_field};
 
 /// As many as OpenCode's own server lists unless it is asked for more or fewer.
 const LISTED: u64 = 100;
+/// As many are read at once: a search looks at all there are.
+const MOST: usize = 1000;
 
 pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
     let body = json_body(body).await?;
@@ -43,27 +45,38 @@ pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -
 
 pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params) -> Answered<Vec<Value>> {
     let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(LISTED);
-    let since = params.number("start")?.map_or(Time::default(), Time::from_millis);
-    let (only_roots, wanted) = (params.flag("roots")?, params.text("search").map(str::to_lowercase));
-    let is_wanted = |row: &SessionRow| {
-        row.head.updated >= since
-            && !(only_roots && row.head.parent.is_some())
-            && wanted.as_ref().is_none_or(|words| row.head.title.to_lowercase().contains(words))
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut query = SessionQuery {
+        workspace: folder.to_filter_by(&app),
+        limit: limit.min(MOST),
+        kin: if params.flag("roots")? { Kin::Roots } else { Kin::All },
+        since: params.number("start")?.map_or(Time::default(), Time::from_millis),
+        ..SessionQuery::default()
     };
-    let rows = rows(&app, &folder).await?;
-    let listed = rows.iter().filter(|row| is_wanted(row)).take(usize::try_from(limit).unwrap_or(usize::MAX));
-    Ok(Json(listed.map(|row| session_info(&row.head)).collect()))
-}
-
-async fn rows(app: &App, folder: &Folder) -> Result<Vec<SessionRow>, Fault> {
-    let query = SessionQuery { workspace: folder.to_filter_by(app), ..SessionQuery::default() };
-    let rows = app.journal().sessions(query).await?;
-    Ok(rows)
+    let wanted = params.text("search").map(str::to_lowercase);
+    let is_wanted =
+        |row: &SessionRow| wanted.as_ref().is_none_or(|words| row.head.title.to_lowercase().contains(words));
+    let mut listed = Vec::new();
+    loop {
+        let rows = match app.journal().sessions(query.clone()).await {
+            // The last one of the page before has been purged meanwhile.
+            Err(JournalError::NoSession { .. }) => break,
+            rows => rows?,
+        };
+        let found = rows.iter().filter(|row| is_wanted(row)).take(limit - listed.len());
+        listed.extend(found.map(|row| session_info(&row.head)));
+        if rows.len() < query.limit || listed.len() == limit {
+            break;
+        }
+        query.after = rows.last().map(|row| row.head.id.clone());
+    }
+    Ok(Json(listed))
 }
 
 /// Only those that are at work; a session that is not named is idle.
 pub(super) async fn status(State(app): State<App>, folder: Folder) -> Answered<Map<String, Value>> {
-    let rows = rows(&app, &folder).await?;
+    let query = SessionQuery { workspace: folder.to_filter_by(&app), open: true, ..SessionQuery::default() };
+    let rows = app.journal().sessions(query).await.map_err(Fault::from)?;
     let busy = rows.iter().filter(|row| row.head.busy || row.head.queued > 0);
     Ok(Json(busy.map(|row| (row.head.id.to_string(), json!({ "type": "busy" }))).collect()))
 }
@@ -96,9 +109,9 @@ pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> An
 
 pub(super) async fn children(State(app): State<App>, Path(id): Path<String>) -> Answered<Vec<Value>> {
     let parent: SessionId = session_row(&app, id).await?.head.id;
-    let rows = rows(&app, &Folder::default()).await?;
-    let children = rows.iter().filter(|row| row.head.parent.as_ref().is_some_and(|known| known.session == parent));
-    Ok(Json(children.map(|row| session_info(&row.head)).collect()))
+    let query = SessionQuery { kin: Kin::ChildrenOf(parent), ..SessionQuery::default() };
+    let children = app.journal().sessions(query).await.map_err(Fault::from)?;
+    Ok(Json(children.iter().map(|row| session_info(&row.head)).collect()))
 }
 
 /// A plan's entries have the fields and the words of OpenCode's todos.

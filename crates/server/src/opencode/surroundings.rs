@@ -10,8 +10,7 @@ use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 use tolka_agent::Agent;
 use tolka_dialect::opencode::{SPOKEN_VERSION, project_id};
-use tolka_facts::Time;
-use tolka_journal::SessionQuery;
+use tolka_journal::Workspace;
 
 use super::folder::Folder;
 use super::{Answered, choice};
@@ -163,51 +162,43 @@ async fn paths(State(app): State<App>, folder: Folder) -> Answered<Value> {
 
 /// Every folder that has sessions, and the configured one.
 async fn projects(State(app): State<App>) -> Answered<Vec<Value>> {
-    let mut projects = Vec::new();
-    for folder in known_folders(&app).await? {
-        projects.push(project(&app, &folder).await?);
-    }
-    Ok(Json(projects))
+    Ok(Json(known_folders(&app).await?.iter().map(project).collect()))
 }
 
 async fn current_project(State(app): State<App>, folder: Folder) -> Answered<Value> {
-    Ok(Json(project(&app, &folder.to_work_in(&app)?).await?))
+    let path = folder.to_work_in(&app)?;
+    let known = known_folders(&app).await?.into_iter().find(|known| known.path == path);
+    Ok(Json(project(&known.unwrap_or(Workspace { path, created: app.started, updated: app.started }))))
 }
 
 async fn directories(State(app): State<App>, InPath(id): InPath<String>, folder: Folder) -> Answered<Value> {
-    let mut folders = known_folders(&app).await?;
+    let mut folders: Vec<String> = known_folders(&app).await?.into_iter().map(|known| known.path).collect();
     folders.extend(folder.to_work_in(&app).ok());
     let found = folders.into_iter().find(|folder| project_id(folder) == id);
     let found = found.ok_or_else(|| Fault::NotFound(format!("Project not found: {id}")))?;
     Ok(Json(json!([{ "directory": found }])))
 }
 
-async fn known_folders(app: &App) -> Result<Vec<String>, Fault> {
-    let mut folders = vec![app.workspace(None)?];
-    for row in app.journal().sessions(SessionQuery::default()).await? {
-        if !row.head.workspace.is_empty() && !folders.contains(&row.head.workspace) {
-            folders.push(row.head.workspace);
-        }
-    }
-    Ok(folders)
+async fn known_folders(app: &App) -> Result<Vec<Workspace>, Fault> {
+    let mut known = app.journal().workspaces().await?;
+    let path = app.workspace(None)?;
+    let own = known.iter().position(|folder| folder.path == path).map(|at| known.remove(at));
+    known.insert(0, own.unwrap_or(Workspace { path, created: app.started, updated: app.started }));
+    Ok(known)
 }
 
 /// A folder as a project: as old as its first session, as fresh as its last.
-async fn project(app: &App, folder: &str) -> Result<Value, Fault> {
-    let query = SessionQuery { workspace: Some(folder.to_owned()), ..SessionQuery::default() };
-    let rows = app.journal().sessions(query).await?;
-    let created = rows.iter().map(|row| row.head.created).min().unwrap_or(app.started);
-    let updated = rows.iter().map(|row| row.head.updated).max().unwrap_or(app.started);
+fn project(folder: &Workspace) -> Value {
     let mut project = json!({
-        "id": project_id(folder),
-        "worktree": folder,
-        "time": { "created": Time::millis(created), "updated": Time::millis(updated) },
+        "id": project_id(&folder.path),
+        "worktree": folder.path,
+        "time": { "created": folder.created.millis(), "updated": folder.updated.millis() },
         "sandboxes": [],
     });
-    if Path::new(folder).join(".git").exists() {
+    if Path::new(&folder.path).join(".git").exists() {
         project["vcs"] = json!("git");
     }
-    Ok(project)
+    project
 }
 
 /// The branch, where the folder is the root of a repository.

@@ -327,18 +327,51 @@ class Talk {
   }
 
   async load() {
-    const { tip, messages, artifacts = [], position } = await call("GET", `${this.path}/view`);
+    const { tip, messages, artifacts = [], position, before } = await call("GET", `${this.path}/view`);
     const { head, plan = [], usage, seq, queue = [], turn } = tip;
     Object.assign(this, { head, plan, usage, seq, turns: new Map(), tools: new Map(), asks: new Map() });
     this.queued = new Map(queue.map(({ prompt }) => [prompt.turn, prompt]));
     this.artifacts = new Map(artifacts.map((artifact) => [artifact.id, artifact]));
     $("talk").replaceChildren();
     messages.filter((message) => !message.hidden && !this.queued.has(message.turn)).forEach((message) => this.retell(message));
+    this.offerEarlier(before, messages);
     this.turn = this.turns.get(turn?.id);
     if (turn?.failure) this.fail(turn.failure, this.turn);
     for (const ask of turn?.asks ?? []) this.ask(ask.permission ?? ask.question, ask.permission ? permissionCard : questionCard);
     this.schedule();
     this.follow(position);
+  }
+
+  /** A session is loaded from its end; what is before comes when it is asked for. */
+  offerEarlier(before, messages) {
+    if (!before) return;
+    const offer = button("Show earlier", async () => {
+      offer.disabled = true;
+      try {
+        await this.showEarlier(before, messages, offer);
+      } catch (error) {
+        offer.disabled = false;
+        showLink(error.message);
+      }
+    }, "earlier");
+    $("talk").prepend(offer);
+  }
+
+  async showEarlier(before, later, offer) {
+    const page = await call("GET", `${this.path}/view?before=${before}`);
+    if (!offer.isConnected) return;
+    offer.remove();
+    const [below, turns, messages] = [[...$("talk").children], this.turns, page.messages.filter((message) => !message.hidden)];
+    // A long turn may be cut: the text that goes on below is whole there, and so are its calls.
+    const [cut, grown] = [messages.at(-1)?.parts.at(-1), later.find((message) => message.continued)?.parts ?? []];
+    const is = (voice) => cut?.[voice] && grown.some((part) => part[voice]?.part === cut[voice].part);
+    if (is("text") || is("thought")) messages.at(-1).parts.pop();
+    this.turns = new Map();
+    messages.forEach((message) => this.retell(message));
+    this.turns = new Map([...this.turns, ...turns]);
+    $("talk").append(...below);
+    this.offerEarlier(page.before, page.messages);
+    this.schedule();
   }
 
   retell({ turn: id, role, parts, failure, stop }) {

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Model, SessionChanged};
-use tolka_facts::{Block, Json, RequestId, SessionId, TurnId, View};
-use tolka_journal::{Scope, SessionQuery};
+use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
+use tolka_journal::SessionQuery;
 use tolka_session::{Answer, NewSession, PromptRequest};
 
 use super::shapes;
@@ -189,33 +189,6 @@ pub(super) async fn answer(
     };
     app.desk.answer(&SessionId::from(id), RequestId::from(request), given, by).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
-}
-
-#[derive(Deserialize)]
-pub(super) struct ViewQuery {
-    at: Option<u64>,
-}
-
-/// The session at a position: now, or as it was.
-pub(super) async fn view(State(app): State<App>, Path(id): Path<String>, Query(query): Query<ViewQuery>) -> Answered {
-    let session = SessionId::from(id);
-    let head = app.desk.tip(&session).await?.seq;
-    let at = query.at.unwrap_or(head);
-    if at > head {
-        return Err(Fault::Gone(format!("The session ends at {head}; there is no {at} yet.")).into());
-    }
-    let (scope, mut view) = (Scope::Session(session), View::default());
-    while view.tip.seq < at {
-        let wanted = usize::try_from(at - view.tip.seq).unwrap_or(usize::MAX).min(1024);
-        let page = app.journal().read(&scope, view.tip.seq, wanted).await?;
-        if page.is_empty() {
-            break;
-        }
-        page.iter().for_each(|entry| view.apply(&entry.fact));
-    }
-    let mut shown = json!(view);
-    shown["position"] = json!(view.tip.seq.to_string());
-    Ok(axum::Json(shown).into_response())
 }
 
 fn model(body: &Value) -> Result<Option<Model>, Fault> {

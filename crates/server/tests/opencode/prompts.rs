@@ -1,3 +1,4 @@
+use http_body_util::BodyExt;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -31,8 +32,48 @@ async fn a_waiting_prompt_gets_the_message_that_the_list_shows() {
 
     let page = host.send(Method::GET, &format!("{path}?limit=3"), &[], "").await;
     let cursor = page.headers()["x-next-cursor"].to_str().unwrap().to_owned();
-    assert_eq!(all[1]["info"]["id"], cursor.as_str());
     assert_eq!(host.get(&format!("{path}?limit=3&before={cursor}")).await.1, json!([all[0]]));
+    let id = all[1]["info"]["id"].as_str().unwrap();
+    assert_eq!(host.get(&format!("{path}?limit=3&before={id}")).await.1, json!([all[0]]), "an id will do");
+    let (status, error) = host.get(&format!("{path}?limit=3&before=msg_nope~9")).await;
+    assert_eq!((status, &error["name"]), (StatusCode::BAD_REQUEST, &json!("BadRequest")));
+}
+
+/// Also where prompts were made while an earlier turn ran.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_any_size_are_the_whole_list() {
+    let host = Host::start().await;
+    let session = host.new_session().await;
+    let path = format!("/session/{session}/message");
+    for n in 0..3 {
+        for m in 0..3 {
+            host.post(&format!("/session/{session}/prompt_async"), text(&format!("{n} {m}"))).await;
+        }
+        host.post(&path, text("and wait")).await;
+    }
+    let (_, all) = host.get(&path).await;
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), 24);
+    for message in all {
+        let id = message["info"]["id"].as_str().unwrap();
+        assert_eq!(host.get(&format!("{path}/{id}")).await, (StatusCode::OK, message.clone()));
+    }
+    for limit in [1, 2, 5, 7, 23, 24, 99] {
+        let (mut glued, mut cursor) = (Vec::new(), None::<String>);
+        loop {
+            let before = cursor.map(|cursor| format!("&before={cursor}")).unwrap_or_default();
+            let page = host.send(Method::GET, &format!("{path}?limit={limit}{before}"), &[], "").await;
+            cursor = page.headers().get("x-next-cursor").map(|cursor| cursor.to_str().unwrap().to_owned());
+            let body = page.into_body().collect().await.unwrap().to_bytes();
+            let messages: Vec<Value> = serde_json::from_slice(&body).unwrap();
+            assert_eq!(messages.len(), limit.min(all.len() - glued.len()));
+            glued.splice(..0, messages);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(glued, *all, "{limit} at a time");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,91 @@
+//! A session as it looks: its last turns, and on request those before them.
+
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::json;
+use tolka_facts::event::{ArtifactSaved, Command};
+use tolka_facts::{Event, Fact, SessionId};
+use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope};
+
+use crate::app::App;
+use crate::fault::{Fault, TolkaError};
+use crate::past::{Page, Reach};
+
+/// More than a screen holds.
+const TURNS: usize = 20;
+const MOST_TURNS: usize = 1000;
+/// A fact takes some 5 µs to read and fold: the longest turns are cut where a page would take a tenth of a second.
+const FACTS: u64 = 20_000;
+/// Each is read by itself. Older ones are in the facts, and on the disk.
+const ARTIFACTS: usize = 1000;
+
+#[derive(Deserialize)]
+pub(super) struct ViewQuery {
+    at: Option<u64>,
+    turns: Option<usize>,
+    before: Option<u64>,
+}
+
+/// The session at a position, now or as it was: its last turns, or the last ones before a position.
+pub(super) async fn view(
+    State(app): State<App>,
+    Path(id): Path<String>,
+    Query(query): Query<ViewQuery>,
+) -> Result<Response, TolkaError> {
+    let session = SessionId::from(id);
+    let head = app.desk.tip(&session).await?.seq;
+    let at = query.at.unwrap_or(head);
+    if at > head {
+        return Err(Fault::Gone(format!("The session ends at {head}; there is no {at} yet.")).into());
+    }
+    let reach = Reach { turns: query.turns.unwrap_or(TURNS).min(MOST_TURNS), facts: FACTS };
+    let to = query.before.unwrap_or(at).min(at);
+    let journal = app.journal().as_ref();
+    let page = Page::back_from(journal, &session, to, reach).await?;
+    let mut view = page.view(journal, at).await?;
+    // These are the session's and not the page's: whoever asks for what was before has them.
+    (view.artifacts, view.commands) = match query.before {
+        None => (artifacts(journal, &session, at).await?, commands(journal, &session, at).await?),
+        Some(_) => (Vec::new(), Vec::new()),
+    };
+    let mut shown = json!(view);
+    shown["position"] = json!(view.tip.seq.to_string());
+    if page.has_more() {
+        shown["before"] = json!(page.tip.seq);
+    }
+    Ok(axum::Json(shown).into_response())
+}
+
+/// Each as it was last saved, in the order in which they were first.
+async fn artifacts(journal: &dyn Journal, session: &SessionId, at: u64) -> Result<Vec<ArtifactSaved>, JournalError> {
+    let mut artifacts = Vec::new();
+    for seq in journal.marks(session, MarkKind::Artifact, at + 1, ARTIFACTS).await? {
+        let Some(Event::ArtifactSaved(first)) = event(journal, session, seq).await? else { continue };
+        let saved = journal.mark(session, &Mark::Saved(&first.path).to_string()).await?;
+        let last = match saved.filter(|last| *last > seq && *last <= at) {
+            Some(last) => event(journal, session, last).await?,
+            None => None,
+        };
+        artifacts.push(match last {
+            Some(Event::ArtifactSaved(last)) => last,
+            _ => first,
+        });
+    }
+    artifacts.reverse();
+    Ok(artifacts)
+}
+
+async fn commands(journal: &dyn Journal, session: &SessionId, at: u64) -> Result<Vec<Command>, JournalError> {
+    let last = journal.mark(session, &Mark::Commands.to_string()).await?.filter(|last| *last <= at);
+    let Some(last) = last else { return Ok(Vec::new()) };
+    match event(journal, session, last).await? {
+        Some(Event::CommandsSet(e)) => Ok(e.commands),
+        _ => Ok(Vec::new()),
+    }
+}
+
+async fn event(journal: &dyn Journal, session: &SessionId, seq: u64) -> Result<Option<Event>, JournalError> {
+    let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
+    Ok(page.first().map(|entry| Fact::clone(&entry.fact).event))
+}
