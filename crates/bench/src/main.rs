@@ -7,12 +7,15 @@
 mod appends;
 mod body;
 mod burst;
+mod chart;
 mod churn;
 mod figure;
 mod gapless;
 mod idle;
 mod paced;
+mod page;
 mod past;
+mod peers;
 mod process;
 mod reader;
 mod reference;
@@ -67,6 +70,15 @@ enum Command {
     /// Reference: a server that says ok
     #[command(hide = true)]
     BareServer,
+    /// The script that peers play: as a model, as an agent
+    #[command(hide = true)]
+    ModelServer,
+    #[command(hide = true)]
+    ScriptedAgent,
+    /// Measure beside OpenCode and sandbox-agent
+    Peers,
+    /// Write docs/performance.md and its charts from what was measured
+    Report,
 }
 
 /// What the rows share.
@@ -123,6 +135,14 @@ fn main() -> Result<()> {
             }
             Some(Command::EachServer { file }) => reference::each::serve(&file).await,
             Some(Command::BareServer) => reference::bare::serve().await,
+            Some(Command::ModelServer) => peers::model::serve().await,
+            Some(Command::ScriptedAgent) => peers::agent::run(),
+            Some(Command::Peers) => {
+                let (mut bench, started) = (Bench::new(args.runs)?, Instant::now());
+                peers::measure(&mut bench).await?;
+                bench.report.finish("bench-results/peers.json".as_ref(), started.elapsed().as_secs_f64())
+            }
+            Some(Command::Report) => page::write(),
             None => bench(&args.only, args.runs).await,
         }
     })

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// A request that takes longer has failed: the bench must end.
@@ -34,27 +35,25 @@ impl Process {
         Ok(Process { child, address })
     }
 
-    /// Starts a program that was told where to listen, and waits until it answers at `path` with a first byte. A
-    /// request that is not answered soon is given up and made again: some servers never answer those of their first
-    /// moments.
+    /// Starts a program that was told where to listen, and waits until it answers at `path` with a first byte. It is
+    /// asked again and again, each time on a new connection, and the first answer counts: some servers never answer
+    /// what came in their first moments.
     pub(crate) async fn start_at(mut command: Command, address: String, path: &str) -> Result<Self> {
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
         let server = Process { child, address };
+        let mut asking = JoinSet::new();
         let first_byte = async {
             loop {
-                if let Ok(true) = timeout(Duration::from_millis(500), server.answers(path)).await {
+                asking.spawn(answers(server.address.clone(), path.to_owned()));
+                let answered = timeout(Duration::from_millis(20), asking.join_next()).await;
+                if let Ok(Some(Ok(true))) = answered {
                     return;
                 }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         timeout(PATIENCE, first_byte).await.with_context(|| format!("nothing answers at {}", server.address))?;
         Ok(server)
-    }
-
-    async fn answers(&self, path: &str) -> bool {
-        let Ok(mut socket) = self.open_stream(path).await else { return false };
-        matches!(socket.read(&mut [0; 1]).await, Ok(1))
     }
 
     /// Seconds of processor time, of all its threads, to the microsecond: the usual counter has steps of 10 ms.
@@ -133,4 +132,10 @@ impl Process {
         socket.write_all(head.as_bytes()).await?;
         Ok(socket)
     }
+}
+
+async fn answers(address: String, path: String) -> bool {
+    let Ok(mut socket) = TcpStream::connect(&address).await else { return false };
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.is_ok() && matches!(socket.read(&mut [0; 1]).await, Ok(1))
 }
