@@ -30,6 +30,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
 
 use gapless::Ledger;
 use report::{Figure, Goal, Report};
@@ -126,26 +127,41 @@ fn main() -> Result<()> {
         println!("{}", NAMES.join("\n"));
         return Ok(());
     }
+    // These need no runtime.
+    match args.command {
+        Some(Command::ScriptedAgent) => return peers::agent::run(),
+        Some(Command::Report) => return page::write(),
+        _ => {}
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        match args.command {
-            Some(Command::RawServer { file, piece }) => reference::raw::serve(&file, piece).await,
-            Some(Command::PacedServer { file, readers, micros }) => {
-                reference::raw::serve_paced(&file, readers, Duration::from_micros(micros)).await
-            }
-            Some(Command::EachServer { file }) => reference::each::serve(&file).await,
-            Some(Command::BareServer) => reference::bare::serve().await,
-            Some(Command::ModelServer) => peers::model::serve().await,
-            Some(Command::ScriptedAgent) => peers::agent::run(),
-            Some(Command::Peers) => {
-                let (mut bench, started) = (Bench::new(args.runs)?, Instant::now());
-                peers::measure(&mut bench).await?;
-                bench.report.finish("bench-results/peers.json".as_ref(), started.elapsed().as_secs_f64())
-            }
-            Some(Command::Report) => page::write(),
-            None => bench(&args.only, args.runs).await,
+        // What was started goes when this goes, also when it is told to.
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            done = run(args) => done,
+            _ = terminated.recv() => anyhow::bail!("told to stop"),
+            _ = tokio::signal::ctrl_c() => anyhow::bail!("told to stop"),
         }
     })
+}
+
+async fn run(args: Args) -> Result<()> {
+    match args.command {
+        Some(Command::RawServer { file, piece }) => reference::raw::serve(&file, piece).await,
+        Some(Command::PacedServer { file, readers, micros }) => {
+            reference::raw::serve_paced(&file, readers, Duration::from_micros(micros)).await
+        }
+        Some(Command::EachServer { file }) => reference::each::serve(&file).await,
+        Some(Command::BareServer) => reference::bare::serve().await,
+        Some(Command::ModelServer) => peers::model::serve().await,
+        Some(Command::ScriptedAgent | Command::Report) => Ok(()),
+        Some(Command::Peers) => {
+            let (mut bench, started) = (Bench::new(args.runs)?, Instant::now());
+            peers::measure(&mut bench).await?;
+            bench.report.finish("bench-results/peers.json".as_ref(), started.elapsed().as_secs_f64())
+        }
+        None => bench(&args.only, args.runs).await,
+    }
 }
 
 async fn bench(only: &[String], runs: usize) -> Result<()> {

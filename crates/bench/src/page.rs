@@ -1,18 +1,18 @@
 //! `make bench-report`: docs/performance.md and its charts, from what was measured. No figure is copied by hand.
 
+mod tables;
+
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use crate::chart::{Below, Line, Scale, bars, lines};
-use crate::figure::readable;
+use tables::{filled, rows_of};
 
 const PAGE: &str = "docs/performance.md";
 const FOLDER: &str = "docs/performance";
 const RESULTS: &str = "bench-results";
-/// A part of the page that is written here begins `<!-- table latest burst ready -->` and ends so.
-const END: &str = "<!-- end -->";
 
 pub(crate) fn write() -> Result<()> {
     let folder = Path::new(FOLDER);
@@ -87,6 +87,7 @@ fn charts(figures: &Map<String, Value>) -> Vec<(&'static str, String)> {
         ));
     }
     charts.extend(appends(latest).map(|svg| ("appends", svg)));
+    charts.extend(encode(figures.get("encode").unwrap_or(&Value::Null)).map(|svg| ("encode", svg)));
     charts
 }
 
@@ -115,77 +116,19 @@ fn appends(latest: &Value) -> Option<String> {
     Some(bars("Durable appends", "facts per second", &rows.iter().map(category).collect::<Vec<_>>(), &lines))
 }
 
-/// The page with every marked part written anew.
-fn filled(page: &str, figures: &Map<String, Value>) -> Result<String> {
-    let (mut out, mut rest) = (String::new(), page);
-    while let Some(at) = rest.find("<!-- table ") {
-        let (before, marked) = rest.split_at(at);
-        let (mark, after) = marked.split_once(" -->").context("a mark without an end")?;
-        let (_, after) = after.split_once(END).with_context(|| format!("`{mark} -->` has no `{END}`"))?;
-        let mut words = mark.trim_start_matches("<!-- table ").split(' ');
-        let result = words.next().and_then(|name| figures.get(name));
-        let names: Vec<&str> = words.collect();
-        let table = result.map_or_else(|| "Not measured yet.\n".to_owned(), |result| table(result, &names));
-        out.push_str(before);
-        out.push_str(&format!("{mark} -->\n{table}{END}"));
-        rest = after;
-    }
-    out.push_str(rest);
-    Ok(out)
-}
-
-fn rows_of<'a>(result: &'a Value, names: &[&str]) -> Vec<&'a Value> {
-    let rows = result["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let chosen = |row: &&Value| names.is_empty() || row["name"].as_str().is_some_and(|name| names.contains(&name));
-    rows.iter().filter(chosen).collect()
-}
-
-/// The rows of these names; of none, where it was measured.
-fn table(result: &Value, names: &[&str]) -> String {
-    if names.is_empty() {
-        return made(&result["made"]);
-    }
-    let mut out = String::from("| ratio | what | ours | beside | goal |\n|--:|---|--:|---|---|\n");
-    for row in rows_of(result, names) {
-        let figure = |figure: &Value| {
-            let number = |name: &str| figure[name].as_f64().unwrap_or(0.0);
-            format!(
-                "{} {} ±{:.0} %",
-                readable(number("median")),
-                row["unit"].as_str().unwrap_or_default(),
-                number("spread") * 50.0
-            )
-        };
-        let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.2}×"));
-        let beside =
-            row["reference"]["what"].as_str().map(|what| format!("{what} {}", figure(&row["reference"]["figure"])));
-        let goal = match (row["goal"].as_str(), row["met"].as_bool()) {
-            (Some(goal), Some(true)) => format!("{goal}, met"),
-            (Some(goal), _) => format!("{goal}, **missed**"),
-            _ => String::new(),
-        };
-        let what = row["what"].as_str().unwrap_or_default();
-        out.push_str(&format!(
-            "| {ratio} | {what} | {} | {} | {goal} |\n",
-            figure(&row["ours"]),
-            beside.unwrap_or_default()
-        ));
-    }
-    out
-}
-
-fn made(made: &Value) -> String {
-    let word = |name: &str| made[name].as_str().unwrap_or("unknown");
-    format!(
-        "{} cores of {}, {}, Linux {}; commit {}, {}; load before the end {}.\n",
-        made["cores"],
-        word("machine"),
-        word("memory"),
-        word("kernel"),
-        word("commit"),
-        word("date"),
-        word("load"),
-    )
+/// What it costs to tell a fact, by dialect; a colour for each kind of turn.
+fn encode(result: &Value) -> Option<String> {
+    let pivot = tables::pivot(result)?;
+    let lines: Vec<Line<f64>> = pivot
+        .streams
+        .iter()
+        .enumerate()
+        .map(|(nth, stream)| {
+            (stream.clone(), pivot.rows.iter().map(|(_, values)| values.get(nth).copied().unwrap_or(0.0)).collect())
+        })
+        .collect();
+    let dialects: Vec<String> = pivot.rows.iter().map(|(dialect, _)| dialect.replace("opencode", "oc")).collect();
+    Some(bars("To tell a fact, median", "nanoseconds (oc: opencode)", &dialects, &lines))
 }
 
 #[cfg(test)]
@@ -194,40 +137,12 @@ mod tests {
 
     use super::*;
 
-    fn figures() -> Map<String, Value> {
-        let figure = |median: f64| json!({ "median": median, "spread": 0.1, "runs": 5 });
-        let row = json!({
-            "name": "start", "what": "start to first byte", "unit": "ms", "ratio": 4.0, "ours": figure(20.0),
-            "reference": { "what": "bare hyper", "figure": figure(5.0) }, "goal": "≤ 3.00×", "met": false,
-        });
-        let latest =
-            json!({ "rows": [row], "lines": { "growth": { "later ones": [[1000.0, 1.5], [1000000.0, 2.0]] } } });
-        Map::from_iter([("latest".to_owned(), latest)])
-    }
-
-    #[test]
-    fn marked_parts_are_written_anew_and_nothing_else() -> Result<()> {
-        let page =
-            "Words.\n<!-- table latest start -->\nold\n<!-- end -->\nMore.\n<!-- table peers all --><!-- end -->\n";
-        let once = filled(page, &figures())?;
-        assert_eq!(
-            once,
-            "Words.\n<!-- table latest start -->\n| ratio | what | ours | beside | goal |\n|--:|---|--:|---|---|\n\
-             | 4.00× | start to first byte | 20.0 ms ±5 % | bare hyper 5.00 ms ±5 % | ≤ 3.00×, **missed** |\n<!-- end -->\n\
-             More.\n<!-- table peers all -->\nNot measured yet.\n<!-- end -->\n"
-        );
-        assert_eq!(filled(&once, &figures())?, once);
-        Ok(())
-    }
-
-    #[test]
-    fn a_mark_without_an_end_is_said() {
-        assert!(filled("<!-- table latest start -->\nall the rest", &figures()).is_err());
-    }
-
     #[test]
     fn charts_are_drawn_for_what_was_measured() {
-        let names: Vec<&str> = charts(&figures()).iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, ["growth"]);
+        let latest = json!({ "rows": [], "lines": { "growth": { "later ones": [[1000.0, 1.5], [1000000.0, 2.0]] } } });
+        let encode = json!({ "rows": [{ "stream": "words", "dialect": "tolka", "cost": { "median_ns": 214 } }] });
+        let figures = Map::from_iter([("latest".to_owned(), latest), ("encode".to_owned(), encode)]);
+        let names: Vec<&str> = charts(&figures).iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["growth", "encode"]);
     }
 }

@@ -135,7 +135,8 @@ impl Who {
 
     async fn prompt(self, peer: &Peer, tokens: Tokens) -> Result<()> {
         match self {
-            Who::Tolka => crate::server::prompt(&peer.server, &peer.session).await,
+            // Its turns are watched, each in a session of its own.
+            Who::Tolka => Ok(()),
             Who::OpenCode => opencode::prompt(peer, tokens).await,
             Who::SandboxAgent => sandbox_agent::prompt(peer, tokens).await,
         }
@@ -147,6 +148,7 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     for nth in 0..bench.runs {
         for who in Who::ALL {
             let measured = run(bench, who).await.with_context(|| format!("{} in run {}", who.name(), nth + 1));
+            println!("          run {} of {}: {}", nth + 1, bench.runs, who.name());
             match measured {
                 Ok(figures) => match all.iter_mut().find(|(known, _)| *known == who) {
                     Some((_, so_far)) => so_far.add(figures),
@@ -245,7 +247,10 @@ async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Re
         });
     }
     let cpu = peer.server.cpu()?;
-    who.prompt(peer, tokens).await?;
+    match &ours {
+        Some(watching) => crate::server::prompt(&peer.server, &watching.session).await?,
+        None => who.prompt(peer, tokens).await?,
+    }
     let mut readers = Vec::new();
     while let Some(reader) = reading.join_next().await {
         readers.push(reader??);

@@ -17,22 +17,23 @@ pub(super) async fn start(bench: &Bench, tokens: Tokens) -> Result<Peer> {
     let (server, scratch) = bench.tolka.play(&script, &[]).await?;
     server.open_stream("/event").await?.read_exact(&mut [0; 1]).await?;
     let start = started.elapsed().as_secs_f64() * 1e3;
-    let session = new_session(&server).await?;
-    Ok(Peer { server, path: "/event".to_owned(), session, start, _scratch: scratch, _model: None })
+    Ok(Peer { server, path: "/event".to_owned(), session: String::new(), start, _scratch: scratch, _model: None })
 }
 
-/// A reader of our own wire, which has the time of every fact.
+/// A new session, and a reader of its own wire, which has the time of every fact. The feed tells all sessions.
 pub(super) struct Watching {
+    pub(super) session: String,
     reader: Reader,
 }
 
 pub(super) async fn watch(peer: &Peer) -> Result<Watching> {
-    let reader = readers(&peer.server, &peer.session, 1).await?.remove(0);
-    Ok(Watching { reader })
+    let session = new_session(&peer.server).await?;
+    let reader = readers(&peer.server, &session, 1).await?.remove(0);
+    Ok(Watching { session, reader })
 }
 
 impl Watching {
-    /// When each token was stamped, in the last turn.
+    /// When each token was stamped.
     pub(super) async fn stamps(mut self, count: u64) -> Result<Vec<u64>> {
         let captured = loop {
             let so_far = self.reader.captured.as_deref().context("it keeps its bytes")?;
