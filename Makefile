@@ -1,9 +1,9 @@
 # Everything a person needs; `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test check docs bench bench-encode bench-count fuzz clean
+.PHONY: help build run test check docs bench bench-peers bench-encode bench-count bench-report fuzz clean
 
 help: ## list these
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 build: ## an optimised binary: target/release/tolka
 	cargo build --release --locked --bin tolka
@@ -20,9 +20,14 @@ check: ## format, lints, documentation, licences
 docs: ## docs/dialects.md, from the code
 	UPDATE_DOCS=1 cargo test --locked -p tolka --test wire dialects
 
-bench: ## speed and memory, each figure beside its reference
-	cargo build --profile measure --locked -p tolka -p tolka-bench
-	./target/measure/tolka-bench
+bench: ## speed and memory, each figure beside its reference (ONLY=paced,idle for some; see tolka-bench --list)
+	@scripts/bench.sh $(if $(ONLY),--only $(ONLY))
+
+bench-peers: ## the same beside OpenCode and sandbox-agent, installed from npm
+	@scripts/bench.sh peers
+
+bench-report: ## docs/performance.md and its charts, from what was measured last
+	@scripts/bench.sh report
 
 bench-encode: ## what it costs to tell a fact, in every dialect
 	cargo build --profile measure --locked -p tolka-bench

@@ -1,23 +1,43 @@
-//! `make bench`: what the server costs, each figure beside its reference from the same run.
+//! `make bench` and `make bench-peers`: what the server costs, each figure beside its reference from the same run.
 //!
-//! The server is the real binary in its own process; readers are sockets in this one. Figures on a
-//! shared machine wander, so every row is the median of several runs with its spread, and ratios come
-//! first: they wander least.
+//! The server is the real binary in its own process; readers are sockets in this one. Figures on a shared machine
+//! wander, so every row is the median of several runs with its spread, ours and the reference turn by turn, and
+//! ratios come first: they wander least.
 
 mod appends;
+mod body;
+mod burst;
+mod chart;
+mod churn;
 mod count;
-mod delivery;
 mod encode;
+mod figure;
+mod gapless;
+mod idle;
+mod paced;
+mod page;
+mod past;
+mod peers;
 mod process;
-mod raw;
+mod reader;
+mod reference;
 mod report;
-mod rest;
+mod seed;
+mod server;
+mod stalled;
+mod start;
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use tokio::signal::unix::{SignalKind, signal};
 
-use report::Report;
+use gapless::Ledger;
+use report::{Figure, Goal, Report};
+use seed::Seeds;
+use server::Tolka;
 
 /// The server's own, so that what is measured in this process costs what it costs there.
 #[global_allocator]
@@ -26,38 +46,167 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Runs of each row; the median of five is steady enough to show a change of a tenth.
 const RUNS: usize = 5;
 
-fn main() -> Result<()> {
-    // These need no runtime, and its threads would be counted.
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["encode"] => return encode::measure(),
-        ["count"] => return count::measure(),
-        ["work", subject, stream, laps] => return count::work(subject, stream, laps),
-        _ => {}
+/// Measures Tolka beside raw references, or beside its peers
+#[derive(Debug, Parser)]
+#[command(name = "tolka-bench")]
+struct Args {
+    /// Measure these alone, by name, separated by commas (see --list)
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    only: Vec<String>,
+    /// Runs of each row
+    #[arg(long, default_value_t = RUNS, value_name = "N")]
+    runs: usize,
+    /// Say what can be measured
+    #[arg(long)]
+    list: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Reference: the bytes of a file in pieces of this size to whoever asks
+    #[command(hide = true)]
+    RawServer { file: PathBuf, piece: usize },
+    /// Reference: the frames of a file, one at a time, to so many readers
+    #[command(hide = true)]
+    PacedServer { file: PathBuf, readers: usize, micros: u64 },
+    /// Reference: the facts of a file, encoded for each who asks
+    #[command(hide = true)]
+    EachServer { file: PathBuf },
+    /// Reference: a server that says ok
+    #[command(hide = true)]
+    BareServer,
+    /// The script that peers play: as a model, as an agent
+    #[command(hide = true)]
+    ModelServer,
+    #[command(hide = true)]
+    ScriptedAgent,
+    /// Measure beside OpenCode and sandbox-agent
+    Peers,
+    /// Measure what it costs to tell a fact, in every dialect
+    Encode,
+    /// Count instructions per fact, beside the baseline
+    Count,
+    /// What is counted
+    #[command(hide = true)]
+    Work { subject: String, stream: String, laps: String },
+    /// Write docs/performance.md and its charts from what was measured
+    Report,
+}
+
+/// What the rows share.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) tolka: Tolka,
+    pub(crate) runs: usize,
+    pub(crate) report: Report,
+    /// Every reader of every row is counted here.
+    pub(crate) ledger: Ledger,
+    pub(crate) seeds: Seeds,
+}
+
+impl Bench {
+    pub(crate) fn new(runs: usize) -> Result<Self> {
+        Ok(Bench {
+            tolka: Tolka::find()?,
+            runs,
+            report: Report::default(),
+            ledger: Ledger::default(),
+            seeds: Seeds::new()?,
+        })
     }
-    let mut args = words.into_iter();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match args.next().as_deref() {
-        Some("raw-server") => runtime.block_on(raw::serve(args.next().context("how many bytes")?.parse()?)),
-        Some("seed") => {
-            let dir = PathBuf::from(args.next().context("which folder")?);
-            runtime.block_on(rest::seed(&dir, args.next().context("how many facts")?.parse()?))
+
+    fn tell_ledger(&mut self) {
+        let Ledger { readers, events, lost, doubled } = self.ledger;
+        if readers > 0 {
+            self.report.begin("lost");
+            let figure = Figure::of(vec![(lost + doubled) as f64]);
+            let note = format!("{readers} readers checked the numbers of {events} events");
+            let row = self.report.row("events lost or doubled, all readers of all rows", "", figure, None);
+            row.goal(Goal::AtMost(0.0)).note(note);
         }
-        None => runtime.block_on(bench()),
-        Some(other) => anyhow::bail!("`{other}` is unknown; run `make bench`"),
     }
 }
 
-async fn bench() -> Result<()> {
-    let tolka = std::env::current_exe()?.with_file_name("tolka");
-    anyhow::ensure!(tolka.exists(), "{} is missing; `make bench` builds it", tolka.display());
-    let mut report = Report::default();
-    for (readers, events) in [(1, 60_000), (100, 10_000), (1000, 2_000)] {
-        delivery::measure(&tolka, readers, events, &mut report).await?;
+/// In the order in which they are measured.
+const NAMES: [&str; 12] = [
+    "burst", "ready", "catchup", "paced", "idle", "churn", "start", "sessions", "resume", "view", "stalled", "appends",
+];
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    if args.list {
+        println!("{}", NAMES.join("\n"));
+        return Ok(());
     }
-    rest::idle(&tolka, &mut report).await?;
-    rest::start(&tolka, &mut report).await?;
-    rest::resume(&tolka, &mut report).await?;
-    appends::measure(&mut report).await?;
-    report.finish()
+    // These need no runtime, and its threads would be counted.
+    match &args.command {
+        Some(Command::ScriptedAgent) => return peers::agent::run(),
+        Some(Command::Report) => return page::write(),
+        Some(Command::Encode) => return encode::measure(),
+        Some(Command::Count) => return count::measure(),
+        Some(Command::Work { subject, stream, laps }) => return count::work(subject, stream, laps),
+        _ => {}
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // What was started goes when this goes, also when it is told to.
+        let mut terminated = signal(SignalKind::terminate())?;
+        tokio::select! {
+            done = run(args) => done,
+            _ = terminated.recv() => anyhow::bail!("told to stop"),
+            _ = tokio::signal::ctrl_c() => anyhow::bail!("told to stop"),
+        }
+    })
+}
+
+async fn run(args: Args) -> Result<()> {
+    match args.command {
+        Some(Command::RawServer { file, piece }) => reference::raw::serve(&file, piece).await,
+        Some(Command::PacedServer { file, readers, micros }) => {
+            reference::raw::serve_paced(&file, readers, Duration::from_micros(micros)).await
+        }
+        Some(Command::EachServer { file }) => reference::each::serve(&file).await,
+        Some(Command::BareServer) => reference::bare::serve().await,
+        Some(Command::ModelServer) => peers::model::serve().await,
+        Some(Command::ScriptedAgent | Command::Report | Command::Encode | Command::Count | Command::Work { .. }) => {
+            Ok(())
+        }
+        Some(Command::Peers) => {
+            let (mut bench, started) = (Bench::new(args.runs)?, Instant::now());
+            peers::measure(&mut bench).await?;
+            bench.report.finish("bench-results/peers.json".as_ref(), started.elapsed().as_secs_f64())
+        }
+        None => bench(&args.only, args.runs).await,
+    }
+}
+
+async fn bench(only: &[String], runs: usize) -> Result<()> {
+    for name in only {
+        anyhow::ensure!(NAMES.contains(&name.as_str()), "`{name}` is none of: {}", NAMES.join(", "));
+    }
+    let (mut bench, started) = (Bench::new(runs)?, Instant::now());
+    for name in NAMES.into_iter().filter(|name| only.is_empty() || only.iter().any(|chosen| chosen == name)) {
+        bench.report.begin(name);
+        match name {
+            "burst" => burst::measure(&mut bench).await?,
+            "ready" => burst::ready(&mut bench).await?,
+            "catchup" => past::catch_up(&mut bench).await?,
+            "paced" => paced::measure(&mut bench).await?,
+            "idle" => idle::measure(&mut bench).await?,
+            "churn" => churn::measure(&mut bench).await?,
+            "start" => start::measure(&mut bench).await?,
+            "sessions" => start::sessions(&mut bench).await?,
+            "resume" => past::resume(&mut bench).await?,
+            "view" => past::view(&mut bench).await?,
+            "stalled" => stalled::measure(&mut bench).await?,
+            "appends" => appends::measure(&mut bench.report).await?,
+            _ => {}
+        }
+    }
+    bench.tell_ledger();
+    // A selection must not pass for the whole.
+    let file = if only.is_empty() { "bench-results/latest.json" } else { "bench-results/selection.json" };
+    bench.report.finish(file.as_ref(), started.elapsed().as_secs_f64())
 }

@@ -2,13 +2,20 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
+/// A request that takes longer has failed: the bench must end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: String,
@@ -17,19 +24,36 @@ pub(crate) struct Process {
 impl Process {
     /// Starts a program that prints where it listens as its first line.
     pub(crate) async fn start(program: &Path, args: &[&str]) -> Result<Self> {
-        let mut child = Command::new(program)
-            .args(args)
-            .env_remove("TOLKA_TOKEN")
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("{} does not start", program.display()))?;
+        let mut command = Command::new(program);
+        command.args(args).env_remove("TOLKA_TOKEN").stdout(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().with_context(|| format!("{} does not start", program.display()))?;
         let stdout = child.stdout.take().context("no stdout")?;
         let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line).await?;
+        timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await.context("it does not say where")??;
         let address = line.trim().trim_start_matches("http://").to_owned();
         anyhow::ensure!(!address.is_empty(), "{} said nothing", program.display());
         Ok(Process { child, address })
+    }
+
+    /// Starts a program that was told where to listen, and waits until it answers at `path` with a first byte. It is
+    /// asked again and again, each time on a new connection, and the first answer counts: some servers never answer
+    /// what came in their first moments.
+    pub(crate) async fn start_at(mut command: Command, address: String, path: &str) -> Result<Self> {
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true).spawn()?;
+        let server = Process { child, address };
+        let mut asking = JoinSet::new();
+        let first_byte = async {
+            loop {
+                asking.spawn(answers(server.address.clone(), path.to_owned()));
+                let answered = timeout(Duration::from_millis(20), asking.join_next()).await;
+                if let Ok(Some(Ok(true))) = answered {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(PATIENCE, first_byte).await.with_context(|| format!("nothing answers at {}", server.address))?;
+        Ok(server)
     }
 
     /// Seconds of processor time, of all its threads, to the microsecond: the usual counter has steps of 10 ms.
@@ -44,9 +68,19 @@ impl Process {
 
     /// Bytes of resident memory.
     pub(crate) fn rss(&self) -> Result<f64> {
-        let statm = std::fs::read_to_string(format!("/proc/{}/statm", self.pid()?))?;
-        let pages: f64 = statm.split_whitespace().nth(1).and_then(|field| field.parse().ok()).unwrap_or(0.0);
-        Ok(pages * 4096.0)
+        self.status("VmRSS:")
+    }
+
+    /// The most bytes that were ever resident.
+    pub(crate) fn peak_rss(&self) -> Result<f64> {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, field: &str) -> Result<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).context("no such field")?;
+        let kib: f64 = line.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib * 1024.0)
     }
 
     fn pid(&self) -> Result<u32> {
@@ -59,9 +93,28 @@ impl Process {
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let body = body.to_string();
+        self.request("POST", path, &body.to_string()).await
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Result<Value> {
+        self.request("GET", path, "").await
+    }
+
+    pub(crate) async fn request(&self, method: &str, path: &str, body: &str) -> Result<Value> {
+        let answer = timeout(PATIENCE, self.exchange(method, path, body)).await;
+        let answer = answer.with_context(|| format!("{method} {path} is not answered"))??;
+        let text = String::from_utf8_lossy(&answer);
+        let (head, body) = text.split_once("\r\n\r\n").context("no answer")?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        anyhow::ensure!(status.starts_with('2'), "{method} {path} was answered with {status}: {body:.300}");
+        Ok(serde_json::from_str(body).unwrap_or(Value::Null))
+    }
+
+    /// The whole answer, as it came.
+    pub(crate) async fn exchange(&self, method: &str, path: &str, body: &str) -> Result<Vec<u8>> {
         let head = format!(
-            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{body}",
             self.address,
             body.len()
         );
@@ -69,9 +122,7 @@ impl Process {
         socket.write_all(head.as_bytes()).await?;
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).await?;
-        let answer = String::from_utf8_lossy(&answer);
-        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-        Ok(serde_json::from_str(body).unwrap_or(Value::Null))
+        Ok(answer)
     }
 
     /// A socket that has asked for a stream and read nothing of it.
@@ -81,4 +132,10 @@ impl Process {
         socket.write_all(head.as_bytes()).await?;
         Ok(socket)
     }
+}
+
+async fn answers(address: String, path: String) -> bool {
+    let Ok(mut socket) = TcpStream::connect(&address).await else { return false };
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.is_ok() && matches!(socket.read(&mut [0; 1]).await, Ok(1))
 }

@@ -190,7 +190,7 @@ impl Tip {
     /// Bytes of the texts that are open: a state of this tip is no shorter. Writing it out only to learn that it is too
     /// long to keep would cost in proportion to them.
     pub fn open_bytes(&self) -> usize {
-        let tool = |tool: &Tool| tool.live_input.len() + tool.live_output.len();
+        let tool = |tool: &Arc<Tool>| tool.live_input.len() + tool.live_output.len();
         let turn = |turn: &OpenTurn| {
             turn.text.as_ref().map_or(0, |open| open.text.len()) + turn.tools.iter().map(tool).sum::<usize>()
         };

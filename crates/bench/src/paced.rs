@@ -1,0 +1,200 @@
+//! Facts that come one at a time: what each delivery costs, and how late it is.
+//!
+//! Delay is from the fact's own `time`, which the session's actor stamps before the fact is made durable, to the
+//! moment when the reader's read has returned; both on the wall clock of one machine.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::Bench;
+use crate::burst::{facts_of, readers_of};
+use crate::figure::percentile;
+use crate::process::Process;
+use crate::reader::{Numbers, Reader};
+use crate::report::{Figure, Goal};
+use crate::server::{Script, new_session, prompt, readers};
+
+pub(crate) const EVERY: Duration = Duration::from_millis(5);
+/// Three seconds of facts.
+const FACTS: usize = 600;
+
+/// Delays in milliseconds, sorted, and the processor time of a delivery in microseconds.
+pub(crate) struct Paced {
+    pub(crate) delays: Vec<f64>,
+    pub(crate) cpu: f64,
+    /// A fact as it stood on the wire.
+    frame: Vec<u8>,
+}
+
+#[derive(Default)]
+struct Runs {
+    cpu: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    max: Vec<f64>,
+}
+
+pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
+    let gather = bench.tolka.knows("--gather");
+    if !gather {
+        println!("          this server has no --gather: those rows are left out");
+    }
+    for count in [1000, 500] {
+        let (mut at_once, mut gathered, mut raw) = (Runs::default(), Runs::default(), Vec::new());
+        let mut delays = Vec::new();
+        for _ in 0..bench.runs {
+            let ours = run(bench, count, &[]).await?;
+            at_once.add(&ours);
+            raw.push(beside_raw(&ours, count).await?);
+            delays = ours.delays;
+            if gather {
+                gathered.add(&run(bench, count, &["--gather", "20"]).await?);
+            }
+        }
+        let raw = Figure::of(raw);
+        at_once.tell(bench, &format!("{}, a fact each 5 ms, at once", readers_of(count)), raw, 5.0);
+        if gather {
+            gathered.tell(bench, &format!("{}, a fact each 5 ms, gathered for 20 ms", readers_of(count)), raw, 2.0);
+        }
+        tell_distribution(bench, &format!("Tolka, {}", readers_of(count)), &delays);
+    }
+    Ok(())
+}
+
+pub(crate) fn tell_distribution(bench: &mut Bench, line: &str, delays: &[f64]) {
+    for hundredths in [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9] {
+        bench.report.point("delay", line, hundredths, percentile(delays, hundredths));
+    }
+}
+
+impl Runs {
+    fn add(&mut self, paced: &Paced) {
+        self.cpu.push(paced.cpu);
+        self.p50.push(percentile(&paced.delays, 50.0));
+        self.p99.push(percentile(&paced.delays, 99.0));
+        self.max.push(percentile(&paced.delays, 100.0));
+    }
+
+    fn tell(self, bench: &mut Bench, what: &str, raw: Figure, most: f64) {
+        let report = &mut bench.report;
+        let row = report.row(
+            &format!("server CPU per delivery, {what}"),
+            "µs",
+            Figure::of(self.cpu),
+            Some(("raw TCP at once", raw)),
+        );
+        row.goal(Goal::AtMost(most));
+        for (name, runs) in [("p50", self.p50), ("p99", self.p99), ("longest", self.max)] {
+            report.row(&format!("delay {name}, {what}"), "ms", Figure::of(runs), None);
+        }
+    }
+}
+
+async fn run(bench: &mut Bench, count: usize, more: &[&str]) -> Result<Paced> {
+    let (server, _scratch) = bench.tolka.play(&Script::paced(FACTS, EVERY), more).await?;
+    let paced = turn(bench, &server, count).await?;
+    server.stop().await?;
+    Ok(paced)
+}
+
+/// One paced turn in a new session, read by so many.
+pub(crate) async fn turn(bench: &mut Bench, server: &Process, count: usize) -> Result<Paced> {
+    let session = new_session(server).await?;
+    let mut reading = JoinSet::new();
+    for mut reader in readers(server, &session, count).await? {
+        reader.arrivals = Some(Vec::with_capacity(FACTS + 8));
+        reading.spawn(async move { reader.until(b"\"turn_ended\"").await.map(|()| reader) });
+    }
+    let cpu = server.cpu()?;
+    prompt(server, &session).await?;
+    let mut readers = Vec::new();
+    while let Some(reader) = reading.join_next().await {
+        readers.push(reader??);
+    }
+    let cpu = server.cpu()? - cpu;
+    let told = readers.iter().find_map(|reader| reader.captured.as_deref()).context("no reader has kept its bytes")?;
+    let (stamps, frame) = stamps(&facts_of(told)?)?;
+    let last = stamps.keys().max().copied().unwrap_or(0);
+    let (mut delays, mut events) = (Vec::new(), 0);
+    for mut reader in readers {
+        reader.seen.ended_at(last);
+        bench.ledger.add(&reader.seen);
+        let arrivals = reader.arrivals.unwrap_or_default();
+        events += arrivals.len();
+        delays.extend(
+            arrivals.iter().filter_map(|(number, at)| Some(at.saturating_sub(*stamps.get(number)?) as f64 / 1e3)),
+        );
+    }
+    delays.sort_by(f64::total_cmp);
+    Ok(Paced { delays, cpu: cpu / events as f64 * 1e6, frame })
+}
+
+/// When each fact was stamped, and the last piece of text as a frame.
+fn stamps(facts: &[u8]) -> Result<(HashMap<u64, u64>, Vec<u8>)> {
+    let (mut stamps, mut frame) = (HashMap::new(), Vec::new());
+    for line in facts.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let fact: serde_json::Value = serde_json::from_slice(line)?;
+        let (seq, time) = (fact["seq"].as_u64().context("no seq")?, fact["time"].as_u64().context("no time")?);
+        stamps.insert(seq, time);
+        if fact["type"] == "text_appended" {
+            frame = line.to_vec();
+        }
+    }
+    Ok((stamps, frame))
+}
+
+/// Processor time of a delivery by a program that only writes, in microseconds.
+async fn beside_raw(ours: &Paced, count: usize) -> Result<f64> {
+    let file = tempfile::NamedTempFile::new()?;
+    let mut frames = Vec::new();
+    for n in 1..=FACTS {
+        frames.extend_from_slice(format!("id: {n}.0\ndata: ").as_bytes());
+        frames.extend_from_slice(&ours.frame);
+        frames.extend_from_slice(b"\n\n\0");
+    }
+    std::fs::write(file.path(), frames)?;
+    let path = file.path().to_str().context("a path that is no text")?;
+    let args = ["paced-server", path, &count.to_string(), &EVERY.as_micros().to_string()];
+    let server = Process::start(&std::env::current_exe()?, &args).await?;
+    let mut reading = JoinSet::new();
+    let mut first = None;
+    for n in 0..count {
+        let socket = TcpStream::connect(&server.address).await?;
+        if n == 0 {
+            let (read, write) = split(socket)?;
+            first = Some(write);
+            let reader = Reader::ask_on(read, &server.address, "/", Numbers::Positions).await?;
+            reading.spawn(read_all(reader));
+        } else {
+            let mut reader = Reader::ask_on(socket, &server.address, "/", Numbers::Positions).await?;
+            reader.until_number(0).await?;
+            reading.spawn(read_all(reader));
+        }
+    }
+    let cpu = server.cpu()?;
+    first.context("no reader")?.write_all(b"go").await?;
+    while let Some(read) = reading.join_next().await {
+        read??;
+    }
+    let cpu = server.cpu()? - cpu;
+    server.stop().await?;
+    Ok(cpu / (count * FACTS) as f64 * 1e6)
+}
+
+async fn read_all(mut reader: Reader) -> Result<()> {
+    reader.until_number(FACTS as u64).await?;
+    anyhow::ensure!(reader.seen.lost == 0, "the reference lost events");
+    Ok(())
+}
+
+/// The same socket twice: one reads, the other says go.
+fn split(socket: TcpStream) -> Result<(TcpStream, TcpStream)> {
+    let socket = socket.into_std()?;
+    let other = socket.try_clone()?;
+    Ok((TcpStream::from_std(socket)?, TcpStream::from_std(other)?))
+}

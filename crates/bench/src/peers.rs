@@ -1,0 +1,369 @@
+//! `make bench-peers`: servers for the same purpose, on like work, beside ours in the same run.
+//!
+//! A script tells numbered tokens, one each 5 ms or all at once; the readers' program is the same for all, and so is
+//! the machine. **Delay** ends when a reader's read has returned. It begins, for a peer, when the script lets the token
+//! go (the model's answer to OpenCode, the agent's line to sandbox-agent: it stands in the token); for ours, when the
+//! session's actor stamps the fact, before it is made durable. Ours lacks the way into the server, which is a channel
+//! inside one process; theirs has it. So a second figure of ours begins when the script says that the token was due,
+//! with the timer's own lateness in it.
+
+pub(crate) mod agent;
+pub(crate) mod model;
+mod opencode;
+mod ours;
+mod sandbox_agent;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::Bench;
+use crate::figure::percentile;
+use crate::gapless::Gapless;
+use crate::paced::{EVERY, tell_distribution};
+use crate::process::Process;
+use crate::reader::{Numbers, Reader};
+use crate::report::{Figure, Goal};
+
+const READERS: usize = 500;
+const TOKENS: u64 = 600;
+const BURST: u64 = 5000;
+const BURST_READERS: usize = 100;
+/// After this much longer than it should take, what has not come is lost.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Tolka,
+    OpenCode,
+    SandboxAgent,
+}
+
+/// A server that runs, with one session to prompt.
+struct Peer {
+    server: Process,
+    /// Of the session's events.
+    path: String,
+    session: String,
+    /// Milliseconds from its start to its first byte.
+    start: f64,
+    /// Where it keeps its things; goes when it goes.
+    _scratch: tempfile::TempDir,
+    /// What it asks for tokens, where that is a server of its own.
+    _model: Option<Process>,
+}
+
+/// What the script is told in the prompt.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tokens {
+    pub(crate) count: u64,
+    pub(crate) every: Duration,
+}
+
+impl Tokens {
+    pub(crate) fn words(self) -> String {
+        format!("tokens={} micros={}", self.count, self.every.as_micros())
+    }
+
+    /// The last such words in a text.
+    pub(crate) fn in_words(text: &str) -> Option<Self> {
+        let (count, rest) = text[text.rfind("tokens=")? + 7..].split_once(" micros=")?;
+        let micros: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some(Tokens { count: count.parse().ok()?, every: Duration::from_micros(micros.parse().ok()?) })
+    }
+}
+
+#[derive(Default)]
+struct Figures {
+    start: Vec<f64>,
+    idle: Vec<f64>,
+    reader: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    due_p50: Vec<f64>,
+    due_p99: Vec<f64>,
+    cpu: Vec<f64>,
+    lost: Vec<f64>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+    delays: Vec<f64>,
+}
+
+/// What came of one turn.
+struct Told {
+    delays: Vec<f64>,
+    due: Vec<f64>,
+    /// Microseconds of processor for a delivery.
+    cpu: f64,
+    lost: f64,
+    doubled: f64,
+}
+
+impl Who {
+    const ALL: [Who; 3] = [Who::Tolka, Who::OpenCode, Who::SandboxAgent];
+
+    fn name(self) -> &'static str {
+        match self {
+            Who::Tolka => "Tolka",
+            Who::OpenCode => "OpenCode",
+            Who::SandboxAgent => "sandbox-agent",
+        }
+    }
+
+    async fn start(self, bench: &Bench, tokens: Tokens) -> Result<Peer> {
+        match self {
+            Who::Tolka => ours::start(bench, tokens).await,
+            Who::OpenCode => opencode::start().await,
+            Who::SandboxAgent => sandbox_agent::start().await,
+        }
+    }
+
+    fn numbers(self) -> Numbers {
+        match self {
+            Who::Tolka | Who::OpenCode => Numbers::Tokens(br#""field":"text","delta":""#),
+            Who::SandboxAgent => Numbers::Tokens(br#""text":""#),
+        }
+    }
+
+    /// Readers that come and go. Peers grow slow by it, so fewer come.
+    fn come_and_go(self) -> usize {
+        if self == Who::Tolka { 10_000 } else { 1_500 }
+    }
+
+    async fn prompt(self, peer: &Peer, tokens: Tokens) -> Result<()> {
+        match self {
+            // Its turns are watched, each in a session of its own.
+            Who::Tolka => Ok(()),
+            Who::OpenCode => opencode::prompt(peer, tokens).await,
+            Who::SandboxAgent => sandbox_agent::prompt(peer, tokens).await,
+        }
+    }
+}
+
+pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
+    let mut all: Vec<(Who, Figures)> = Vec::new();
+    for nth in 0..bench.runs {
+        for who in Who::ALL {
+            let measured = run(bench, who).await.with_context(|| format!("{} in run {}", who.name(), nth + 1));
+            println!("          run {} of {}: {}", nth + 1, bench.runs, who.name());
+            match measured {
+                Ok(figures) => match all.iter_mut().find(|(known, _)| *known == who) {
+                    Some((_, so_far)) => so_far.add(figures),
+                    None => all.push((who, figures)),
+                },
+                // A peer that cannot be driven today must not hide the others.
+                Err(error) if who != Who::Tolka => println!("          {error:#}"),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    tell(bench, all);
+    Ok(())
+}
+
+impl Figures {
+    fn add(&mut self, other: Figures) {
+        self.start.extend(other.start);
+        self.idle.extend(other.idle);
+        self.reader.extend(other.reader);
+        self.p50.extend(other.p50);
+        self.p99.extend(other.p99);
+        self.due_p50.extend(other.due_p50);
+        self.due_p99.extend(other.due_p99);
+        self.cpu.extend(other.cpu);
+        self.lost.extend(other.lost);
+        self.before.extend(other.before);
+        self.after.extend(other.after);
+        self.delays = other.delays;
+    }
+}
+
+async fn run(bench: &mut Bench, who: Who) -> Result<Figures> {
+    let mut figures = Figures::default();
+    let paced = Tokens { count: TOKENS, every: EVERY };
+    let peer = who.start(bench, paced).await?;
+    figures.start.push(peer.start);
+    let idle = peer.server.rss()?;
+    figures.idle.push(idle / 1e6);
+    let readers = join(&peer, who, READERS).await?;
+    figures.reader.push((peer.server.rss()? - idle) / READERS as f64 / 1024.0);
+    let told = turn(&peer, who, readers, paced).await?;
+    figures.p50.push(percentile(&told.delays, 50.0));
+    figures.p99.push(percentile(&told.delays, 99.0));
+    figures.due_p50.push(percentile(&told.due, 50.0));
+    figures.due_p99.push(percentile(&told.due, 99.0));
+    figures.cpu.push(told.cpu);
+    figures.delays = told.delays;
+    if who == Who::Tolka {
+        anyhow::ensure!(told.lost + told.doubled == 0.0, "ours lost {} and doubled {}", told.lost, told.doubled);
+    }
+    peer.server.stop().await?;
+
+    let burst = Tokens { count: BURST, every: Duration::ZERO };
+    let peer = who.start(bench, burst).await?;
+    let readers = join(&peer, who, BURST_READERS).await?;
+    let told = turn(&peer, who, readers, burst).await?;
+    figures.lost.push((told.lost + told.doubled) / (BURST * BURST_READERS as u64) as f64 * 100.0);
+    peer.server.stop().await?;
+
+    let peer = who.start(bench, paced).await?;
+    let one = join(&peer, who, 1).await?;
+    figures.before.push(percentile(&turn(&peer, who, one, paced).await?.delays, 50.0));
+    for _ in 0..who.come_and_go() / READERS {
+        drop(join(&peer, who, READERS).await?);
+    }
+    let one = join(&peer, who, 1).await?;
+    figures.after.push(percentile(&turn(&peer, who, one, paced).await?.delays, 50.0));
+    peer.server.stop().await?;
+    Ok(figures)
+}
+
+async fn join(peer: &Peer, who: Who, count: usize) -> Result<Vec<Reader>> {
+    let mut readers = Vec::with_capacity(count);
+    for n in 0..count {
+        let mut reader = Reader::ask(&peer.server.address, &peer.path, who.numbers()).await?;
+        reader.captured = (n == 0).then(Vec::new);
+        // Each of them greets, or tells what was before.
+        reader.read().await?;
+        reader.seen = Gapless::starting_at(0);
+        readers.push(reader);
+    }
+    Ok(readers)
+}
+
+async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Result<Told> {
+    let ours = if who == Who::Tolka { Some(ours::watch(peer).await?) } else { None };
+    let (count, patience) = (readers.len(), tokens.every * tokens.count as u32 + PATIENCE);
+    let mut reading = JoinSet::new();
+    for mut reader in readers {
+        reader.arrivals = Some(Vec::with_capacity(tokens.count as usize));
+        reading.spawn(async move {
+            let whole = timeout(patience, reader.until_number(tokens.count - 1)).await;
+            // Whoever falls silent before the end has lost the rest; whoever breaks off is a fault.
+            whole.unwrap_or(Ok(())).map(|()| reader)
+        });
+    }
+    let cpu = peer.server.cpu()?;
+    match &ours {
+        Some(watching) => crate::server::prompt(&peer.server, &watching.session).await?,
+        None => who.prompt(peer, tokens).await?,
+    }
+    let mut readers = Vec::new();
+    while let Some(reader) = reading.join_next().await {
+        readers.push(reader??);
+    }
+    let cpu = peer.server.cpu()? - cpu;
+    let stamps = match ours {
+        Some(watching) => watching.stamps(tokens.count).await?,
+        None => stamps(&readers, who, tokens.count)?,
+    };
+    let first =
+        stamps.iter().enumerate().map(|(n, stamp)| stamp.saturating_sub(n as u64 * tokens.every.as_micros() as u64));
+    let first = first.filter(|stamp| *stamp > 0).min().unwrap_or(0);
+    let mut told = Told { delays: Vec::new(), due: Vec::new(), cpu: 0.0, lost: 0.0, doubled: 0.0 };
+    for mut reader in readers {
+        reader.seen.ended_at(tokens.count - 1);
+        told.lost += reader.seen.lost as f64;
+        told.doubled += reader.seen.doubled as f64;
+        for (number, at) in reader.arrivals.unwrap_or_default() {
+            if let Some(stamp) = stamps.get(number as usize).filter(|stamp| **stamp > 0) {
+                told.delays.push(at.saturating_sub(*stamp) as f64 / 1e3);
+                let due = first + number * tokens.every.as_micros() as u64;
+                told.due.push(at.saturating_sub(due) as f64 / 1e3);
+            }
+        }
+    }
+    anyhow::ensure!(!told.delays.is_empty(), "no token came");
+    told.cpu = cpu / (count as u64 * tokens.count) as f64 * 1e6;
+    told.delays.sort_by(f64::total_cmp);
+    told.due.sort_by(f64::total_cmp);
+    Ok(told)
+}
+
+/// When the script let each token go; it stands in the token.
+fn stamps(readers: &[Reader], who: Who, count: u64) -> Result<Vec<u64>> {
+    let captured = readers.iter().find_map(|reader| reader.captured.as_deref()).context("no reader kept its bytes")?;
+    let Numbers::Tokens(before) = who.numbers() else { return Ok(Vec::new()) };
+    let mut body = Vec::new();
+    crate::body::Body::default().feed(captured, &mut body)?;
+    let mut stamps = vec![0; count as usize];
+    for line in body.split(|byte| *byte == b'\n') {
+        if let Some((number, stamp)) = crate::reader::token(line, before)
+            && let Some(place) = stamps.get_mut(number as usize)
+        {
+            *place = stamp;
+        }
+    }
+    Ok(stamps)
+}
+
+fn tell(bench: &mut Bench, all: Vec<(Who, Figures)>) {
+    let mut all = all.into_iter();
+    let Some((_, ours)) = all.next() else { return };
+    let of = |runs: &[f64]| Figure::of(runs.to_vec());
+    tell_distribution(bench, "Tolka", &ours.delays);
+    bench.report.point("peers-memory", "Tolka", 0.0, of(&ours.idle).median);
+    for (who, theirs) in all {
+        let name = who.name();
+        tell_distribution(bench, name, &theirs.delays);
+        bench.report.point("peers-memory", name, 0.0, of(&theirs.idle).median);
+        let report = &mut bench.report;
+        report.begin(name);
+        report.row("start to first byte", "ms", of(&ours.start), Some((name, of(&theirs.start))));
+        report.row("memory of an idle server", "MB", of(&ours.idle), Some((name, of(&theirs.idle))));
+        report.row("memory per idle reader, of 500", "KiB", of(&ours.reader), Some((name, of(&theirs.reader))));
+        for (which, mine, due, other) in
+            [("p50", &ours.p50, &ours.due_p50, &theirs.p50), ("p99", &ours.p99, &ours.due_p99, &theirs.p99)]
+        {
+            let what = format!("delay {which}, 500 readers, a token each 5 ms");
+            let row = report.row(&what, "ms", of(mine), Some((name, of(other))));
+            if who == Who::OpenCode {
+                row.goal(Goal::RatioAtMost(0.1));
+            }
+            report.row(&format!("{what}, ours from when it was due"), "ms", of(due), Some((name, of(other))));
+        }
+        report.row("server CPU per delivery, 500 readers", "µs", of(&ours.cpu), Some((name, of(&theirs.cpu))));
+        let what = "events lost or doubled, burst of 5,000, 100 readers";
+        report.row(what, "%", of(&ours.lost), Some((name, of(&theirs.lost)))).goal(Goal::AtMost(0.0));
+        report.row("delay p50, 1 reader", "ms", of(&ours.before), Some((name, of(&theirs.before))));
+        let what = format!(
+            "delay p50, 1 reader, after 10,000 came and went (theirs: {})",
+            crate::burst::thousands(who.come_and_go())
+        );
+        report.row(&what, "ms", of(&ours.after), Some((name, of(&theirs.after))));
+    }
+}
+
+/// Starts a peer's program and waits for its first byte; gives it with the milliseconds that took.
+async fn started(command: Command, port: u16, path: &str) -> Result<(Process, f64)> {
+    let started = Instant::now();
+    let server = Process::start_at(command, format!("127.0.0.1:{port}"), path).await?;
+    Ok((server, started.elapsed().as_secs_f64() * 1e3))
+}
+
+/// A port that was free a moment ago, for programs that do not say which they took.
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// A program of the pinned packages.
+fn installed(program: &str) -> Result<std::path::PathBuf> {
+    let path = std::path::Path::new("crates/bench/peers/node_modules").join(program).canonicalize();
+    path.with_context(|| format!("{program} is not installed; `make bench-peers` does it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_says_how_many_tokens_and_how_often() {
+        let tokens = Tokens { count: 600, every: Duration::from_millis(5) };
+        let read = Tokens::in_words(&format!("tokens=1 micros=2; {}\"", tokens.words())).expect("it is there");
+        assert_eq!((read.count, read.every), (600, Duration::from_millis(5)));
+        assert!(Tokens::in_words("say something").is_none());
+    }
+}
