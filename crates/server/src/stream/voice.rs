@@ -8,7 +8,7 @@ use tolka_dialect::{Dialect, Encoder, Frames};
 use tolka_facts::{Blobs, Event, Hash, SessionId, Tip};
 use tolka_journal::{Entry, Journal, JournalError, Kept, Scope, TIP};
 
-use super::budget::{Budget, WRITE};
+use super::budget::Budget;
 use super::chunk::{Chunk, FrameEnd, TurnEnd};
 use super::{Channel, Cursor, Tongues, Whose};
 
@@ -122,10 +122,8 @@ impl Voice {
                 break;
             }
         }
-        if open.bytes.len() > 2 * WRITE {
-            // A giant has passed; what it was made in need not stay.
-            self.frames = Frames::default();
-        }
+        // What frames are made in grows with the largest, and a reader that stands still need not hold it.
+        self.frames = Frames::default();
         self.forget_idle();
         Ok(open.seal(&self.budget))
     }
