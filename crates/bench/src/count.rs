@@ -2,8 +2,9 @@
 //!
 //! Counts hardly wander where times do: a change of 2 % is seen on a busy machine. The same program runs under callgrind
 //! with some laps of a stream and with twice as many; the difference is what the laps cost, and all that happens once
-//! cancels out. They are held against `baseline.json`, which `UPDATE_BASELINE=1` writes anew; another compiler or
-//! processor counts otherwise, so the baseline says of which it is.
+//! cancels out. Two counts of one program differ by 0.1 % at most: some maps are seeded by chance. They are held against
+//! `baseline.json`, which `UPDATE_BASELINE=1` writes anew; another compiler or processor counts otherwise, so the baseline
+//! says of which it is.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -163,3 +163,15 @@ fn a_long_answer_costs_a_multiple_of_its_length() {
     assert!(whole < 70 * 200_000, "{} times", whole / 200_000);
     assert!(all < 120 * 200_000, "{} times", all / 200_000);
 }
+
+/// It knew a repetition by another print; told by it, a part would be told again.
+#[test]
+fn a_state_that_an_older_version_kept_in_a_call_is_refused() {
+    let mark = r#"{"at":0,"next":0,"least":1024,"fraction":8}"#;
+    let call = |print: &str| format!(r#"{{"id":"call_1","{print}":7,"input":{mark},"output":{mark}}}"#);
+    let resumed = |print: &str| {
+        let state = format!(r#"{{"step":null,"text":null,"calls":[{}]}}"#, call(print));
+        Dialect::OpenCode(PROFILES[0]).resume(state.as_bytes()).is_some()
+    };
+    assert!(resumed("seen") && !resumed("print"));
+}
