@@ -33,7 +33,8 @@ const TOKENS: u64 = 600;
 const BURST: u64 = 5000;
 const BURST_READERS: usize = 100;
 /// After this much longer than it should take, what has not come is lost.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(15);
+const FIRST_TOKEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
@@ -259,6 +260,8 @@ async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Re
         reader.seen = Gapless::starting_at(tokens.first);
         reader.since = tokens.first;
         reading.spawn(async move {
+            // Before its first turn a server may have much to make ready; from the first token on it has its script's time.
+            timeout(FIRST_TOKEN, reader.until_number(tokens.first)).await.context("no token came")??;
             let whole = timeout(patience, reader.until_number(tokens.last())).await;
             // Whoever falls silent before the end has lost the rest; whoever breaks off is a fault.
             whole.unwrap_or(Ok(())).map(|()| reader)
