@@ -38,7 +38,9 @@ pub(crate) fn bars(title: &str, unit: &str, categories: &[String], lines: &[Line
     let wide = (group * 0.8 / lines.len().max(1) as f64).min(90.0);
     for (nth, category) in categories.iter().enumerate() {
         let middle = LEFT + group * (nth as f64 + 0.5);
-        svg.text(middle, TOP + HEIGHT + 24.0, "middle", "", category);
+        // Where many stand side by side, every other name is lower.
+        let lower = if group < 100.0 && nth % 2 == 1 { 16.0 } else { 0.0 };
+        svg.text(middle, TOP + HEIGHT + 22.0 + lower, "middle", "", category);
         for (colour, (_, values)) in lines.iter().enumerate() {
             let Some(value) = values.get(nth).copied() else { continue };
             let x = middle + (colour as f64 - lines.len() as f64 / 2.0) * wide;
@@ -50,7 +52,9 @@ pub(crate) fn bars(title: &str, unit: &str, categories: &[String], lines: &[Line
                 x + 2.0,
                 TOP + HEIGHT - tall,
             ));
-            svg.text(x + wide / 2.0, TOP + HEIGHT - tall - 5.0, "middle", "value", &readable(value));
+            if wide > 30.0 {
+                svg.text(x + wide / 2.0, TOP + HEIGHT - tall - 5.0, "middle", "value", &readable(value));
+            }
         }
     }
     svg.finish()

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
+use crate::burst::readers_of;
 use crate::chart::{Below, Line, Scale, bars, lines};
 use tables::{filled, rows_of};
 
@@ -54,7 +55,7 @@ fn charts(figures: &Map<String, Value>) -> Vec<(&'static str, String)> {
     ] {
         let points = of_chart(latest, name, &["Tolka", "raw TCP", "encoded per reader"]);
         if let Some((_, first)) = points.first() {
-            let categories: Vec<String> = first.iter().map(|(x, _)| format!("{x} readers")).collect();
+            let categories: Vec<String> = first.iter().map(|(x, _)| readers_of(*x as usize)).collect();
             let values: Vec<Line<f64>> =
                 points.iter().map(|(name, points)| (name.clone(), points.iter().map(|(_, y)| *y).collect())).collect();
             charts.push((name, bars(title, "events per second", &categories, &values)));

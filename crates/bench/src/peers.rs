@@ -34,6 +34,7 @@ const BURST: u64 = 5000;
 const BURST_READERS: usize = 100;
 /// After this much longer than it should take, what has not come is lost.
 const PATIENCE: Duration = Duration::from_secs(15);
+const FIRST_TOKEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
@@ -59,20 +60,35 @@ struct Peer {
 /// What the script is told in the prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tokens {
+    /// The number of the first: another for each turn of a session, because some streams begin with all that was.
+    pub(crate) first: u64,
     pub(crate) count: u64,
     pub(crate) every: Duration,
 }
 
 impl Tokens {
+    fn paced() -> Self {
+        Tokens { first: 0, count: TOKENS, every: EVERY }
+    }
+
+    fn burst() -> Self {
+        Tokens { first: 0, count: BURST, every: Duration::ZERO }
+    }
+
     pub(crate) fn words(self) -> String {
-        format!("tokens={} micros={}", self.count, self.every.as_micros())
+        format!("first={} tokens={} micros={};", self.first, self.count, self.every.as_micros())
     }
 
     /// The last such words in a text.
     pub(crate) fn in_words(text: &str) -> Option<Self> {
-        let (count, rest) = text[text.rfind("tokens=")? + 7..].split_once(" micros=")?;
-        let micros: String = rest.chars().take_while(char::is_ascii_digit).collect();
-        Some(Tokens { count: count.parse().ok()?, every: Duration::from_micros(micros.parse().ok()?) })
+        let words = &text[text.rfind("first=")?..];
+        let mut numbers = words[..words.find(';')?].split(' ').map(|word| word.split_once('=')?.1.parse().ok());
+        let mut next = || numbers.next().flatten();
+        Some(Tokens { first: next()?, count: next()?, every: Duration::from_micros(next()?) })
+    }
+
+    fn last(self) -> u64 {
+        self.first + self.count - 1
     }
 }
 
@@ -183,7 +199,7 @@ impl Figures {
 
 async fn run(bench: &mut Bench, who: Who) -> Result<Figures> {
     let mut figures = Figures::default();
-    let paced = Tokens { count: TOKENS, every: EVERY };
+    let paced = Tokens::paced();
     let peer = who.start(bench, paced).await?;
     figures.start.push(peer.start);
     let idle = peer.server.rss()?;
@@ -202,7 +218,7 @@ async fn run(bench: &mut Bench, who: Who) -> Result<Figures> {
     }
     peer.server.stop().await?;
 
-    let burst = Tokens { count: BURST, every: Duration::ZERO };
+    let burst = Tokens::burst();
     let peer = who.start(bench, burst).await?;
     let readers = join(&peer, who, BURST_READERS).await?;
     let told = turn(&peer, who, readers, burst).await?;
@@ -215,8 +231,10 @@ async fn run(bench: &mut Bench, who: Who) -> Result<Figures> {
     for _ in 0..who.come_and_go() / READERS {
         drop(join(&peer, who, READERS).await?);
     }
+    // Ours is told in a new session, which counts from the start.
+    let again = if who == Who::Tolka { paced } else { Tokens { first: TOKENS, ..paced } };
     let one = join(&peer, who, 1).await?;
-    figures.after.push(percentile(&turn(&peer, who, one, paced).await?.delays, 50.0));
+    figures.after.push(percentile(&turn(&peer, who, one, again).await?.delays, 50.0));
     peer.server.stop().await?;
     Ok(figures)
 }
@@ -228,7 +246,6 @@ async fn join(peer: &Peer, who: Who, count: usize) -> Result<Vec<Reader>> {
         reader.captured = (n == 0).then(Vec::new);
         // Each of them greets, or tells what was before.
         reader.read().await?;
-        reader.seen = Gapless::starting_at(0);
         readers.push(reader);
     }
     Ok(readers)
@@ -240,8 +257,12 @@ async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Re
     let mut reading = JoinSet::new();
     for mut reader in readers {
         reader.arrivals = Some(Vec::with_capacity(tokens.count as usize));
+        reader.seen = Gapless::starting_at(tokens.first);
+        reader.since = tokens.first;
         reading.spawn(async move {
-            let whole = timeout(patience, reader.until_number(tokens.count - 1)).await;
+            // Before its first turn a server may have much to make ready; from the first token on it has its script's time.
+            timeout(FIRST_TOKEN, reader.until_number(tokens.first)).await.context("no token came")??;
+            let whole = timeout(patience, reader.until_number(tokens.last())).await;
             // Whoever falls silent before the end has lost the rest; whoever breaks off is a fault.
             whole.unwrap_or(Ok(())).map(|()| reader)
         });
@@ -258,20 +279,21 @@ async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Re
     let cpu = peer.server.cpu()? - cpu;
     let stamps = match ours {
         Some(watching) => watching.stamps(tokens.count).await?,
-        None => stamps(&readers, who, tokens.count)?,
+        None => stamps(&readers, who, tokens)?,
     };
     let first =
         stamps.iter().enumerate().map(|(n, stamp)| stamp.saturating_sub(n as u64 * tokens.every.as_micros() as u64));
     let first = first.filter(|stamp| *stamp > 0).min().unwrap_or(0);
     let mut told = Told { delays: Vec::new(), due: Vec::new(), cpu: 0.0, lost: 0.0, doubled: 0.0 };
     for mut reader in readers {
-        reader.seen.ended_at(tokens.count - 1);
+        reader.seen.ended_at(tokens.last());
         told.lost += reader.seen.lost as f64;
         told.doubled += reader.seen.doubled as f64;
         for (number, at) in reader.arrivals.unwrap_or_default() {
-            if let Some(stamp) = stamps.get(number as usize).filter(|stamp| **stamp > 0) {
+            let nth = number - tokens.first;
+            if let Some(stamp) = stamps.get(nth as usize).filter(|stamp| **stamp > 0) {
                 told.delays.push(at.saturating_sub(*stamp) as f64 / 1e3);
-                let due = first + number * tokens.every.as_micros() as u64;
+                let due = first + nth * tokens.every.as_micros() as u64;
                 told.due.push(at.saturating_sub(due) as f64 / 1e3);
             }
         }
@@ -284,15 +306,16 @@ async fn turn(peer: &Peer, who: Who, readers: Vec<Reader>, tokens: Tokens) -> Re
 }
 
 /// When the script let each token go; it stands in the token.
-fn stamps(readers: &[Reader], who: Who, count: u64) -> Result<Vec<u64>> {
+fn stamps(readers: &[Reader], who: Who, tokens: Tokens) -> Result<Vec<u64>> {
     let captured = readers.iter().find_map(|reader| reader.captured.as_deref()).context("no reader kept its bytes")?;
     let Numbers::Tokens(before) = who.numbers() else { return Ok(Vec::new()) };
     let mut body = Vec::new();
     crate::body::Body::default().feed(captured, &mut body)?;
-    let mut stamps = vec![0; count as usize];
+    let mut stamps = vec![0; tokens.count as usize];
     for line in body.split(|byte| *byte == b'\n') {
         if let Some((number, stamp)) = crate::reader::token(line, before)
-            && let Some(place) = stamps.get_mut(number as usize)
+            && let Some(nth) = number.checked_sub(tokens.first)
+            && let Some(place) = stamps.get_mut(nth as usize)
         {
             *place = stamp;
         }
@@ -361,9 +384,10 @@ mod tests {
 
     #[test]
     fn a_prompt_says_how_many_tokens_and_how_often() {
-        let tokens = Tokens { count: 600, every: Duration::from_millis(5) };
-        let read = Tokens::in_words(&format!("tokens=1 micros=2; {}\"", tokens.words())).expect("it is there");
-        assert_eq!((read.count, read.every), (600, Duration::from_millis(5)));
+        let tokens = Tokens { first: 7, ..Tokens::paced() };
+        let text = format!("{} and {}\"", Tokens::burst().words(), tokens.words());
+        let read = Tokens::in_words(&text).expect("it is there");
+        assert_eq!((read.first, read.count, read.every), (7, TOKENS, EVERY));
         assert!(Tokens::in_words("say something").is_none());
     }
 }

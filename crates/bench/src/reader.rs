@@ -45,6 +45,8 @@ pub(crate) struct Reader {
     gap: memmem::Finder<'static>,
     last_frame: Vec<u8>,
     pub(crate) seen: Gapless,
+    /// Events of lower numbers are of an earlier turn, and not counted.
+    pub(crate) since: u64,
     pub(crate) bytes: u64,
     pub(crate) reads: u64,
     /// When each event was read, in microseconds of the wall clock: for delays.
@@ -73,6 +75,7 @@ impl Reader {
             gap: memmem::Finder::new(b"\n\n"),
             last_frame: Vec::new(),
             seen: Gapless::default(),
+            since: 0,
             bytes: 0,
             reads: 0,
             arrivals: None,
@@ -157,7 +160,7 @@ impl Reader {
         {
             *sum = frame.iter().fold(*sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
         }
-        let Some(number) = number else { return };
+        let Some(number) = number.filter(|number| *number >= self.since) else { return };
         self.seen.saw(number);
         if let (Some(arrivals), Some(at)) = (&mut self.arrivals, at) {
             arrivals.push((number, at));

@@ -35,7 +35,7 @@ fn tell(tokens: Tokens, out: &mut Stdout) -> Result<()> {
     for n in 0..tokens.count {
         let due = tokens.every * n as u32;
         std::thread::sleep(due.saturating_sub(began.elapsed()));
-        let content = json!({ "type": "text", "text": format!("{n}@{} Some words. ", now()) });
+        let content = json!({ "type": "text", "text": format!("{}@{} Some words. ", tokens.first + n, now()) });
         let update = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
         let params = json!({ "sessionId": "ses_1", "update": update });
         say(&json!({ "jsonrpc": "2.0", "method": "session/update", "params": params }), out)?;

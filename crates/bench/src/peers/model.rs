@@ -44,7 +44,7 @@ async fn answer(socket: TcpStream) -> Result<()> {
                 if let Some(ticks) = &mut ticks {
                     ticks.tick().await;
                 }
-                let delta = json!({ "content": format!("{n}@{} Some words. ", now()) });
+                let delta = json!({ "content": format!("{}@{} Some words. ", tokens.first + n, now()) });
                 socket.write_all(chunk(&delta, None).as_bytes()).await?;
                 socket.flush().await?;
             }
