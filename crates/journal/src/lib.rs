@@ -117,6 +117,8 @@ pub enum Mark<'a> {
     CallEnd(&'a CallId),
     /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
     Artifact(&'a str),
+    /// Where a message was hidden.
+    Hidden(&'a MessageId),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -128,6 +130,7 @@ pub enum MarkKind {
     TurnStart,
     TurnEnd,
     Artifact,
+    Hidden,
 }
 
 impl MarkKind {
@@ -138,6 +141,7 @@ impl MarkKind {
             MarkKind::TurnStart => "turn:",
             MarkKind::TurnEnd => "end:",
             MarkKind::Artifact => "artifact:",
+            MarkKind::Hidden => "hidden:",
         }
     }
 }
@@ -157,6 +161,7 @@ impl std::fmt::Display for Mark<'_> {
             Mark::Answer(request) => write!(f, "answered:{request}"),
             Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
             Mark::Artifact(path) => write!(f, "artifact:{path}"),
+            Mark::Hidden(message) => write!(f, "hidden:{message}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }

@@ -13,6 +13,7 @@ mod metrics;
 mod onyx;
 mod opencode;
 mod page;
+mod past;
 mod request;
 mod stream;
 mod token;

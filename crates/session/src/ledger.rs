@@ -121,6 +121,7 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::ArtifactSaved(e) => set(Mark::Artifact(&e.path)),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
+        Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
         Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
     }

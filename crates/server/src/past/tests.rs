@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tolka_facts::event::MessageHidden;
+use tolka_facts::{Draft, Event, Fact};
+use tolka_journal::{Append, Sqlite, SqliteOptions};
+
+use super::*;
+
+#[path = "../../../facts/tests/facts/runs.rs"]
+mod runs;
+
+/// As the session's actor sets them.
+fn marks(fact: &Fact) -> Vec<(String, u64)> {
+    let name = match &fact.event {
+        Event::TurnStarted(e) => Mark::TurnStart(&e.turn).to_string(),
+        Event::TurnEnded(e) => Mark::TurnEnd(&e.turn).to_string(),
+        Event::MessageHidden(e) => Mark::Hidden(&e.message).to_string(),
+        _ => return Vec::new(),
+    };
+    vec![(name, fact.seq)]
+}
+
+/// Random sessions, each in a journal of its own making; `look` is shown them one by one.
+fn sessions(cases: u32, look: impl AsyncFn(&dyn Journal, &[Fact])) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap();
+    let mut runner = TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() });
+    let made = std::cell::Cell::new(0);
+    runner
+        .run(&(runs::run(), prop::option::of(any::<prop::sample::Index>())), |(mut facts, hide)| {
+            hide_one(&mut facts, hide);
+            made.set(made.get() + 1);
+            let session = SessionId::from(format!("ses_{}", made.get()));
+            facts.iter_mut().for_each(|fact| fact.session = session.clone());
+            runtime.block_on(async {
+                let marks = facts.iter().flat_map(marks).collect();
+                let all = facts.iter().cloned().map(Arc::new).collect();
+                journal.append(Append { facts: all, marks, ..Append::default() }).await.unwrap();
+                look(journal.as_ref(), &facts).await;
+            });
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// At the end of the session, one of the messages that it told.
+fn hide_one(facts: &mut Vec<Fact>, which: Option<prop::sample::Index>) {
+    let told: Vec<MessageId> = facts
+        .iter()
+        .filter_map(|fact| match &fact.event {
+            Event::PromptQueued(e) => Some(e.message.clone()),
+            Event::StepStarted(e) => Some(e.message.clone()),
+            _ => None,
+        })
+        .collect();
+    let (Some(which), Some(last)) = (which, facts.last()) else { return };
+    if !told.is_empty() {
+        let message = which.get(&told).clone();
+        let fact = Draft::agent(MessageHidden { message }).stamp(last.session.clone(), last.seq + 1, last.time);
+        facts.push(fact);
+    }
+}
+
+async fn pages(journal: &dyn Journal, facts: &[Fact], reach: Reach) -> Vec<(Page, Vec<Fact>)> {
+    let Some(last) = facts.last() else { return Vec::new() };
+    let (mut to, mut pages) = (last.seq, Vec::new());
+    while to > 0 {
+        let page = Page::back_from(journal, &last.session, to, reach).await.unwrap();
+        let mut told = Vec::new();
+        page.each(journal, |fact| told.push(fact.clone())).await.unwrap();
+        assert!(page.tip.seq < to, "a page goes on");
+        assert_eq!(page.has_more(), page.tip.seq > 0);
+        to = page.tip.seq;
+        pages.push((page, told));
+    }
+    pages.reverse();
+    pages
+}
+
+#[test]
+fn pages_are_all_facts_in_a_row_and_each_knows_what_was_before() {
+    sessions(48, async |journal, facts| {
+        for reach in [Reach::turns(1), Reach::turns(3), Reach { turns: 2, facts: 7 }, Reach { turns: 9, facts: 1 }] {
+            let (mut tip, mut told) = (Tip::default(), Vec::new());
+            for (page, of_page) in pages(journal, facts, reach).await {
+                assert_eq!(page.tip, tip);
+                let starts = of_page.iter().filter(|fact| matches!(fact.event, Event::TurnStarted(_))).count();
+                assert!(starts <= reach.turns && of_page.len() as u64 <= reach.facts);
+                assert!(page.tip.is_idle() || of_page.len() as u64 == reach.facts, "cut only where it must be");
+                of_page.iter().for_each(|fact| tip.apply(fact));
+                told.extend(of_page);
+            }
+            assert_eq!(told, facts);
+        }
+    });
+}
+
+#[test]
+fn a_message_that_was_hidden_later_is_known() {
+    sessions(24, async |journal, facts| {
+        let Some((last, _)) = facts.split_last() else { return };
+        let told = facts.iter().filter_map(|fact| match &fact.event {
+            Event::PromptQueued(e) => Some(&e.message),
+            Event::StepStarted(e) => Some(&e.message),
+            _ => None,
+        });
+        let told: Vec<&MessageId> = told.collect();
+        let found = |after, to| hidden(journal, &last.session, after, to, told.iter().copied());
+        let expected = match &last.event {
+            Event::MessageHidden(e) => HashSet::from([e.message.clone()]),
+            _ => HashSet::new(),
+        };
+        assert_eq!(found(last.seq - 1, last.seq).await.unwrap(), expected);
+        assert!(found(last.seq, u64::MAX).await.unwrap().is_empty(), "not after it");
+        assert!(found(0, last.seq - 1).await.unwrap().is_empty(), "not yet");
+    });
+}
