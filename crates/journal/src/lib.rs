@@ -44,6 +44,9 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// The `seq` that a mark stands at; [`Mark`] has the names in use.
     fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>>;
 
+    /// Whether any session has such a mark. It takes a look per session.
+    fn is_marked(&self, name: &str) -> Pending<'_, bool>;
+
     /// Where marks of a kind stand, the latest first: up to `limit` of those before `seq`. What it takes does not grow
     /// with the session.
     fn marks(&self, session: &SessionId, kind: MarkKind, before: u64, limit: usize) -> Pending<'_, Vec<u64>>;
@@ -119,6 +122,12 @@ pub enum Mark<'a> {
     Artifact(&'a str),
     /// Where a message was hidden.
     Hidden(&'a MessageId),
+    /// That messages were taken back by the fact at this place.
+    Rewound(u64),
+    /// That an artifact was saved by the fact at this place, for the first time or again.
+    Saved(u64),
+    /// Where a permission or a question was asked.
+    Ask(&'a RequestId),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -131,6 +140,10 @@ pub enum MarkKind {
     TurnEnd,
     Artifact,
     Hidden,
+    Rewound,
+    Saved,
+    /// Of all kinds that move, a session has this one alone.
+    CallEnd,
 }
 
 impl MarkKind {
@@ -142,6 +155,9 @@ impl MarkKind {
             MarkKind::TurnEnd => "end:",
             MarkKind::Artifact => "artifact:",
             MarkKind::Hidden => "hidden:",
+            MarkKind::Rewound => "rewound:",
+            MarkKind::Saved => "saved:",
+            MarkKind::CallEnd => MOVING,
         }
     }
 }
@@ -162,6 +178,9 @@ impl std::fmt::Display for Mark<'_> {
             Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
             Mark::Artifact(path) => write!(f, "artifact:{path}"),
             Mark::Hidden(message) => write!(f, "hidden:{message}"),
+            Mark::Rewound(seq) => write!(f, "rewound:{seq}"),
+            Mark::Saved(seq) => write!(f, "saved:{seq}"),
+            Mark::Ask(request) => write!(f, "asked:{request}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }

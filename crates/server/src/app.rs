@@ -108,12 +108,24 @@ impl App {
         Ok(row.filter(|row| !row.head.deleted))
     }
 
-    /// Sessions as lists show them, the latest changed first. Subagents' are told inside their parents'.
-    pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
-        let mut rows = self.journal().sessions(SessionQuery::default()).await?;
+    /// Sessions as lists show them, the latest changed first: so many after those that are skipped. Subagents' are told
+    /// inside their parents'.
+    pub(crate) async fn listed(&self, skipped: usize, limit: usize) -> Result<Vec<SessionRow>, Fault> {
         let is_subagent = |head: &Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
-        rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
-        Ok(rows)
+        let end = skipped.saturating_add(limit);
+        let mut wanted = end.max(1);
+        loop {
+            // Each time from the start: the list is what it was at one moment, and most often the first time is enough.
+            let mut rows = self.journal().sessions(SessionQuery { limit: wanted, ..SessionQuery::default() }).await?;
+            let is_all = rows.len() < wanted;
+            rows.retain(|row| !row.head.archived && !is_subagent(&row.head));
+            if is_all || rows.len() >= end {
+                rows.truncate(end);
+                rows.drain(..skipped.min(rows.len()));
+                return Ok(rows);
+            }
+            wanted = wanted.saturating_mul(2);
+        }
     }
 
     pub(crate) async fn mark(&self, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, Fault> {

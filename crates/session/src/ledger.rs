@@ -118,10 +118,16 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
         // An update that comes late changes nothing, and a tip does not know its call.
         Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
-        Event::ArtifactSaved(e) => set(Mark::Artifact(&e.path)),
+        Event::ArtifactSaved(e) => {
+            set(Mark::Artifact(&e.path));
+            set(Mark::Saved(fact.seq));
+        }
+        Event::PermissionAsked(e) => set(Mark::Ask(&e.request)),
+        Event::QuestionAsked(e) => set(Mark::Ask(&e.request)),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
+        Event::Rewound(_) => set(Mark::Rewound(fact.seq)),
         Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
     }
