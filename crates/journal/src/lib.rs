@@ -125,7 +125,7 @@ pub enum Mark<'a> {
     /// That messages were taken back by the fact at this place.
     Rewound(u64),
     /// That an artifact was saved by the fact at this place, for the first time or again.
-    Saved(u64),
+    Save(u64),
     /// Where a permission or a question was asked.
     Ask(&'a RequestId),
     /// Where a session was last chosen, in the server's own journal.
@@ -141,8 +141,8 @@ pub enum MarkKind {
     Artifact,
     Hidden,
     Rewound,
-    Saved,
-    /// Of all kinds that move, a session has this one alone.
+    Save,
+    /// And others that move, should a session have any.
     CallEnd,
 }
 
@@ -156,7 +156,7 @@ impl MarkKind {
             MarkKind::Artifact => "artifact:",
             MarkKind::Hidden => "hidden:",
             MarkKind::Rewound => "rewound:",
-            MarkKind::Saved => "saved:",
+            MarkKind::Save => "save:",
             MarkKind::CallEnd => MOVING,
         }
     }
@@ -179,7 +179,7 @@ impl std::fmt::Display for Mark<'_> {
             Mark::Artifact(path) => write!(f, "artifact:{path}"),
             Mark::Hidden(message) => write!(f, "hidden:{message}"),
             Mark::Rewound(seq) => write!(f, "rewound:{seq}"),
-            Mark::Saved(seq) => write!(f, "saved:{seq}"),
+            Mark::Save(seq) => write!(f, "save:{seq}"),
             Mark::Ask(request) => write!(f, "asked:{request}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }

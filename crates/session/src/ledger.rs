@@ -120,7 +120,7 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
         Event::ArtifactSaved(e) => {
             set(Mark::Artifact(&e.path));
-            set(Mark::Saved(fact.seq));
+            set(Mark::Save(fact.seq));
         }
         Event::PermissionAsked(e) => set(Mark::Ask(&e.request)),
         Event::QuestionAsked(e) => set(Mark::Ask(&e.request)),

@@ -57,8 +57,9 @@ pub enum EntryKind {
 pub struct Page {
     pub dialog_id: SessionId,
     pub events: Vec<Entry>,
-    /// Of all kinds, in all that was folded.
-    pub total_events: usize,
+    /// Of all kinds, in the whole history. Left out where nobody has counted them: its client takes the page's then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_events: Option<usize>,
     pub has_more: bool,
     pub first_idx: u64,
     pub last_idx: u64,
@@ -141,7 +142,8 @@ impl History {
         self.groups.last().and_then(|group| group.said.as_ref()).is_some_and(|said| said.idx >= idx)
     }
 
-    /// The last `limit` messages before the one of index `before`, or the last of all, and what belongs to each.
+    /// The last `limit` messages before the one of index `before`, or the last of all, and what belongs to each; of what
+    /// was folded.
     pub fn page(&self, limit: usize, before: Option<u64>) -> Page {
         let before = before.unwrap_or(u64::MAX);
         let earlier = self.said_before(before).saturating_sub(limit);
@@ -161,7 +163,7 @@ impl History {
         let last_idx = indices.next_back().unwrap_or(first_idx);
         Page {
             dialog_id: self.dialog.clone(),
-            total_events: self.shown().map(Group::len).sum(),
+            total_events: Some(self.shown().map(Group::len).sum()),
             has_more: earlier > 0,
             first_idx,
             last_idx,

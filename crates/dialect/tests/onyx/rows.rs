@@ -156,7 +156,9 @@ fn rows_that_are_taken_as_they_settle_are_all_rows() {
             rows.apply(fact, &tip, &NoBlobs);
             taken.extend(rows.take_settled(&hidden));
         }
-        assert!(rows.rows().filter(|row| row.turn_index < tip.head.turns).all(|row| row.turn_index + 1 >= tip.head.turns));
+        assert!(
+            rows.rows().filter(|row| row.turn_index < tip.head.turns).all(|row| row.turn_index + 1 >= tip.head.turns)
+        );
         taken.extend(rows.rows().cloned());
         let taken: Vec<Value> = taken.iter().map(|row| serde_json::to_value(row).unwrap()).collect();
         assert_eq!(taken, self::rows(&told), "after {end} facts");

@@ -125,7 +125,7 @@ pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) ->
     let row = find(&app, &id).await?;
     let (head, mut saved) = (row.head, Saved::default());
     let marks = async |kind| app.journal().marks(&head.id, kind, row.seq.saturating_add(1), usize::MAX).await;
-    let (first, all) = (marks(MarkKind::Artifact).await?, marks(MarkKind::Saved).await?);
+    let (first, all) = (marks(MarkKind::Artifact).await?, marks(MarkKind::Save).await?);
     if first.last() == all.last() {
         for seq in all.into_iter().rev() {
             saved.add(&fact_at(&app, &head.id, seq).await?);
@@ -134,7 +134,8 @@ pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) ->
         // A session from before every save had its mark: the first one has none.
         app.each_fact(&head.id, 0, |entry| saved.add(entry)).await?;
     }
-    let shown = saved.0.iter().map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated));
+    let shown =
+        saved.0.iter().map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated));
     Ok(Json(shown.collect::<Vec<Value>>()).into_response())
 }
 

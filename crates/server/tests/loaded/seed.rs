@@ -8,8 +8,8 @@ use tolka_journal::{Append, Journal, Kept, Mark};
 
 use crate::house::House;
 
-/// Under another name, as sessions begin.
-pub(crate) fn renamed(facts: Vec<Fact>, session: &str) -> Vec<Fact> {
+/// Under another name, as sessions begin, after so many facts that say nothing and a turn that says nothing.
+pub(crate) fn renamed(facts: Vec<Fact>, session: &str, late: usize) -> Vec<Fact> {
     let created = SessionCreated {
         workspace: "/w".into(),
         agent: "replay".into(),
@@ -20,6 +20,12 @@ pub(crate) fn renamed(facts: Vec<Fact>, session: &str) -> Vec<Fact> {
     };
     let mut stage = Stage::new(session);
     stage.tell(created);
+    if late > 0 {
+        (0..late).for_each(|_| stage.tell(ModeSet { mode: "plan".into() }));
+        let turn = TurnId::from("trn_idle");
+        stage.tell(TurnStarted { turn: turn.clone(), checkpoint: None });
+        stage.tell(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None });
+    }
     facts.into_iter().for_each(|fact| stage.tell(fact.event));
     stage.facts
 }
@@ -27,7 +33,7 @@ pub(crate) fn renamed(facts: Vec<Fact>, session: &str) -> Vec<Fact> {
 /// A tip is kept after every so many facts.
 pub(crate) async fn seeded(house: &House, facts: &[Fact], keep_every: u64) {
     let mut tip = Tip::default();
-    for batch in facts.chunks(64) {
+    for batch in facts.chunks(256) {
         let mut append = Append::default();
         for fact in batch {
             tip.apply(fact);
@@ -48,7 +54,7 @@ fn marks(fact: &Fact, tip: &Tip) -> Vec<String> {
         Event::TurnStarted(e) => Mark::TurnStart(&e.turn),
         Event::TurnEnded(e) => Mark::TurnEnd(&e.turn),
         Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => Mark::CallEnd(&e.call),
-        Event::ArtifactSaved(e) => return vec![Mark::Artifact(&e.path).to_string(), Mark::Saved(fact.seq).to_string()],
+        Event::ArtifactSaved(e) => return vec![Mark::Artifact(&e.path).to_string(), Mark::Save(fact.seq).to_string()],
         Event::MessageHidden(e) => Mark::Hidden(&e.message),
         Event::Rewound(_) => Mark::Rewound(fact.seq),
         _ => return Vec::new(),
@@ -104,7 +110,7 @@ impl Stage {
 /// Turns of so many pieces of text each. The prompts of the last two come before all turns, a prompt is dropped, one of
 /// the first messages is hidden at the end, and the last turn is open.
 pub(crate) fn long(session: &str, turns: usize, pieces: usize) -> Vec<Fact> {
-    let mut stage = Stage { session: session.into(), facts: renamed(Vec::new(), session) };
+    let mut stage = Stage { session: session.into(), facts: renamed(Vec::new(), session, 0) };
     let early = turns.saturating_sub(2);
     (early..turns).for_each(|n| stage.prompt(n));
     stage.prompt(turns);
