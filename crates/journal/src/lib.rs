@@ -45,6 +45,9 @@ pub trait Journal: std::fmt::Debug + Send + Sync + 'static {
     /// The `seq` that a mark stands at; [`Mark`] has the names in use.
     fn mark(&self, session: &SessionId, name: &str) -> Pending<'_, Option<u64>>;
 
+    /// Whether any session has such a mark. It takes a look per session.
+    fn is_marked(&self, name: &str) -> Pending<'_, bool>;
+
     /// Where marks of a kind stand, the latest first: up to `limit` of those before `seq`. What it takes does not grow
     /// with the session.
     fn marks(&self, session: &SessionId, kind: MarkKind, before: u64, limit: usize) -> Pending<'_, Vec<u64>>;
@@ -129,6 +132,12 @@ pub enum Mark<'a> {
     Commands,
     /// Where a message was hidden.
     Hidden(&'a MessageId),
+    /// That messages were taken back by the fact at this place.
+    Rewound(u64),
+    /// That an artifact was saved by the fact at this place, for the first time or again.
+    Save(u64),
+    /// Where a permission or a question was asked.
+    Ask(&'a RequestId),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -142,6 +151,10 @@ pub enum MarkKind {
     Artifact,
     Saved,
     Hidden,
+    Rewound,
+    Save,
+    /// And others that move, should a session have any.
+    CallEnd,
 }
 
 impl MarkKind {
@@ -154,6 +167,9 @@ impl MarkKind {
             MarkKind::Artifact => "artifact:",
             MarkKind::Saved => SAVED,
             MarkKind::Hidden => "hidden:",
+            MarkKind::Rewound => "rewound:",
+            MarkKind::Save => "save:",
+            MarkKind::CallEnd => MOVING,
         }
     }
 }
@@ -182,6 +198,9 @@ impl std::fmt::Display for Mark<'_> {
             Mark::Saved(path) => write!(f, "{SAVED}{path}"),
             Mark::Commands => write!(f, "{MOVING}commands"),
             Mark::Hidden(message) => write!(f, "hidden:{message}"),
+            Mark::Rewound(seq) => write!(f, "rewound:{seq}"),
+            Mark::Save(seq) => write!(f, "save:{seq}"),
+            Mark::Ask(request) => write!(f, "asked:{request}"),
             Mark::Chosen => write!(f, "{MOVING}chosen"),
         }
     }

@@ -178,6 +178,11 @@ impl Journal for Sqlite {
         Box::pin(self.readers.run(move |conn| queries::mark(conn, &session, &name)))
     }
 
+    fn is_marked(&self, name: &str) -> Pending<'_, bool> {
+        let name = name.to_owned();
+        Box::pin(self.readers.run(move |conn| queries::is_marked(conn, &name)))
+    }
+
     fn marks(&self, session: &SessionId, kind: MarkKind, before: u64, limit: usize) -> Pending<'_, Vec<u64>> {
         let session = session.clone();
         Box::pin(self.readers.run(move |conn| queries::marks(conn, &session, kind, before, limit)))

@@ -119,15 +119,19 @@ impl App {
         Ok(row.filter(|row| !row.head.deleted))
     }
 
-    /// Sessions as lists show them, the latest changed first.
-    pub(crate) async fn listed(&self) -> Result<Vec<SessionRow>, Fault> {
-        self.latest(0).await
-    }
-
-    /// The first so many of [`App::listed`]; 0 means all. Subagents' are told inside their parents'.
-    pub(crate) async fn latest(&self, limit: usize) -> Result<Vec<SessionRow>, Fault> {
-        let query = SessionQuery { limit, kin: Kin::NoSubagents, unarchived: true, ..SessionQuery::default() };
-        Ok(self.journal().sessions(query).await?)
+    /// Sessions as lists show them, the latest changed first: so many after those that are skipped. Subagents' are told
+    /// inside their parents'.
+    pub(crate) async fn listed(&self, skipped: usize, limit: usize) -> Result<Vec<SessionRow>, Fault> {
+        let query = SessionQuery {
+            limit: skipped.saturating_add(limit).max(1),
+            kin: Kin::NoSubagents,
+            unarchived: true,
+            ..SessionQuery::default()
+        };
+        let mut rows = self.journal().sessions(query).await?;
+        rows.truncate(skipped.saturating_add(limit));
+        rows.drain(..skipped.min(rows.len()));
+        Ok(rows)
     }
 
     pub(crate) async fn mark(&self, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, Fault> {

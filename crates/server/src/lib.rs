@@ -9,6 +9,7 @@ mod fault;
 mod guard;
 mod late;
 mod listen;
+mod listing;
 mod metrics;
 mod onyx;
 mod opencode;

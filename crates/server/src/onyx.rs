@@ -8,6 +8,7 @@
 mod approvals;
 mod files;
 mod message;
+mod messages;
 mod packets;
 mod sessions;
 mod shapes;
@@ -34,7 +35,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/name", put(sessions::rename))
         .route("/sessions/{id}/generate-name", post(sessions::generate_name))
         .route("/sessions/{id}/generate-suggestions", post(sessions::suggestions))
-        .route("/sessions/{id}/messages", get(sessions::messages))
+        .route("/sessions/{id}/messages", get(messages::messages))
         .route("/sessions/{id}/artifacts", get(sessions::artifacts))
         .route("/sessions/{id}/artifacts/{*path}", get(files::download))
         .route("/sessions/{id}/restore", post(sessions::get))

@@ -89,7 +89,7 @@ async fn start(journal: &dyn Journal, session: &SessionId, to: u64, reach: Reach
     let turns = reach.turns.max(1);
     let starts = journal.marks(session, MarkKind::TurnStart, to.saturating_add(1), turns).await?;
     // A turn ends before the next one starts, so these reach as far back.
-    let ends = journal.marks(session, MarkKind::TurnEnd, to.saturating_add(1), turns + 1).await?;
+    let ends = journal.marks(session, MarkKind::TurnEnd, to.saturating_add(1), turns.saturating_add(1)).await?;
     let before = |start: u64| ends.iter().copied().find(|end| *end < start).unwrap_or(0);
     let mut idle: Vec<u64> = starts.into_iter().map(before).collect();
     if idle.len() < turns {

@@ -219,11 +219,15 @@ fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
         Event::ArtifactSaved(e) => {
             set(Mark::Artifact(&e.path));
             set(Mark::Saved(&e.path));
+            set(Mark::Save(fact.seq));
         }
         Event::CommandsSet(_) => set(Mark::Commands),
+        Event::PermissionAsked(e) => set(Mark::Ask(&e.request)),
+        Event::QuestionAsked(e) => set(Mark::Ask(&e.request)),
         Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
         Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
+        Event::Rewound(_) => set(Mark::Rewound(fact.seq)),
         Event::SessionChosen(_) => set(Mark::Chosen),
         _ => {}
     }

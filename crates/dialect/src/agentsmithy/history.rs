@@ -2,9 +2,14 @@
 //!
 //! They are made from the encoder's own events, so a reload cannot differ from what was streamed. Within a group they
 //! stand in the order that the family's clients know: what was thought, what was said, the calls, the files.
+//!
+//! Turns do not touch each other here, so that the last of them can be folded without those before, and those before
+//! be put in front later. Only what is undone reaches across turns: see [`History::hide`] and [`Event::Rewound`].
+
+use std::collections::HashSet;
 
 use serde::Serialize;
-use tolka_facts::{Blobs, Event, Fact, Json, MessageId, Tip};
+use tolka_facts::{Blobs, Event, Fact, Json, MessageId, SessionId, Tip};
 
 use super::Encoder;
 use super::packet::Packet;
@@ -13,9 +18,10 @@ use super::packet::Packet;
 pub struct Entry {
     #[serde(flatten)]
     pub kind: EntryKind,
-    /// The place among the messages, from 0; only `user` and `chat` have one, and pages are cut by it.
+    /// The fact that began the message: it grows from message to message, with gaps, and stays what it is when others
+    /// are hidden. Only `user` and `chat` have one, and pages are cut by it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub idx: Option<usize>,
+    pub idx: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -49,19 +55,20 @@ pub enum EntryKind {
 /// What `GET /api/dialogs/{id}/history` answers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Page {
-    pub dialog_id: String,
+    pub dialog_id: SessionId,
     pub events: Vec<Entry>,
-    /// Of all kinds, in the whole history.
-    pub total_events: usize,
+    /// Of all kinds, in the whole history. Left out where nobody has counted them: its client takes the page's then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_events: Option<usize>,
     pub has_more: bool,
-    pub first_idx: usize,
-    pub last_idx: usize,
+    pub first_idx: u64,
+    pub last_idx: u64,
 }
 
-/// A fold: give it every fact of a session with the tip after it, then read pages.
-#[derive(Debug, Default)]
+/// A fold: give it the facts of whole turns with the tip after each, then read pages.
+#[derive(Debug)]
 pub struct History {
-    dialog: String,
+    dialog: SessionId,
     encoder: Encoder,
     groups: Vec<Group>,
 }
@@ -73,17 +80,24 @@ struct Group {
     /// Undone, and not yet for good: it may be brought back until the next turn begins.
     is_rewound: bool,
     reasoning: Option<EntryKind>,
-    /// What the user or the agent said.
-    message_text: Option<EntryKind>,
+    said: Option<Said>,
     calls: Vec<EntryKind>,
     edits: Vec<EntryKind>,
 }
 
+/// What the user or the agent said.
+#[derive(Debug)]
+struct Said {
+    idx: u64,
+    words: EntryKind,
+}
+
 impl History {
+    pub fn new(dialog: SessionId) -> Self {
+        History { dialog, encoder: Encoder::default(), groups: Vec::new() }
+    }
+
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
-        if self.dialog.is_empty() {
-            fact.session.as_str().clone_into(&mut self.dialog);
-        }
         match &fact.event {
             Event::TurnStarted(_) => self.groups.retain(|group| !group.is_rewound),
             Event::MessageHidden(e) => self.groups.retain(|group| group.message != e.message),
@@ -99,24 +113,49 @@ impl History {
         let message = turn.map(|turn| turn.current_message().clone()).unwrap_or_default();
         let model = turn.and_then(|turn| turn.step.as_ref()?.model.as_ref().or(turn.model.as_ref()));
         let model = model.or(tip.head.model.as_ref()).map(|model| model.id.clone());
-        self.encoder.tell(fact, tip, blobs, &mut |packet| add(groups, packet, &message, model.as_deref()));
+        self.encoder.tell(fact, tip, blobs, &mut |packet| add(groups, packet, fact.seq, &message, model.as_deref()));
     }
 
-    /// The last `limit` messages before the one of index `before`, or the last of all, and what belongs to each.
-    pub fn page(&self, limit: usize, before: Option<usize>) -> Page {
-        let shown = || self.groups.iter().filter(|group| !group.is_rewound);
-        let total = shown().filter(|group| group.message_text.is_some()).count();
-        let end = before.unwrap_or(total).min(total);
-        let start = end.saturating_sub(limit);
+    /// Puts the turns before these in front.
+    pub fn prepend(&mut self, mut earlier: History) {
+        earlier.groups.append(&mut self.groups);
+        self.groups = earlier.groups;
+    }
+
+    /// Leaves out messages that facts after these turns have hidden.
+    pub fn hide(&mut self, hidden: &HashSet<MessageId>) {
+        self.groups.retain(|group| !hidden.contains(&group.message));
+    }
+
+    /// Those that something was said or done in.
+    pub fn messages(&self) -> impl Iterator<Item = &MessageId> {
+        self.groups.iter().map(|group| &group.message)
+    }
+
+    /// The number of messages before the one of an index.
+    pub fn said_before(&self, idx: u64) -> usize {
+        self.indices().filter(|said| *said < idx).count()
+    }
+
+    /// Whether a message has begun at an index or after it: no earlier one grows any more.
+    pub fn has_said(&self, idx: u64) -> bool {
+        self.groups.last().and_then(|group| group.said.as_ref()).is_some_and(|said| said.idx >= idx)
+    }
+
+    /// The last `limit` messages before the one of index `before`, or the last of all, and what belongs to each; of what
+    /// was folded.
+    pub fn page(&self, limit: usize, before: Option<u64>) -> Page {
+        let before = before.unwrap_or(u64::MAX);
+        let earlier = self.said_before(before).saturating_sub(limit);
+        let start = if limit == 0 { before } else { self.indices().nth(earlier).unwrap_or(before) };
+        // What stands before all messages stands with the first, or alone if nothing was said at all.
+        let mut place = self.indices().next();
         let mut events = Vec::new();
-        let mut next = 0;
-        for group in shown() {
+        for group in self.shown() {
             // An answer without words stands with the message before it.
-            let idx = group.message_text.as_ref().map(|_| next);
-            next += usize::from(idx.is_some());
-            let place = idx.unwrap_or_else(|| next.saturating_sub(1));
-            if place >= start && (place < end || (total == 0 && limit > 0)) {
-                events.extend(group.entries(idx));
+            place = group.said.as_ref().map(|said| said.idx).or(place);
+            if place.map_or(limit > 0, |place| place >= start && place < before) {
+                events.extend(group.entries());
             }
         }
         let mut indices = events.iter().filter_map(|entry: &Entry| entry.idx);
@@ -124,12 +163,20 @@ impl History {
         let last_idx = indices.next_back().unwrap_or(first_idx);
         Page {
             dialog_id: self.dialog.clone(),
-            total_events: shown().map(Group::len).sum(),
-            has_more: start > 0,
+            total_events: Some(self.shown().map(Group::len).sum()),
+            has_more: earlier > 0,
             first_idx,
             last_idx,
             events,
         }
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().filter(|group| !group.is_rewound)
+    }
+
+    fn indices(&self) -> impl Iterator<Item = u64> {
+        self.shown().filter_map(|group| Some(group.said.as_ref()?.idx))
     }
 }
 
@@ -139,24 +186,21 @@ impl Group {
             message: message.clone(),
             is_rewound: false,
             reasoning: None,
-            message_text: None,
+            said: None,
             calls: Vec::new(),
             edits: Vec::new(),
         }
     }
 
     fn len(&self) -> usize {
-        usize::from(self.reasoning.is_some())
-            + usize::from(self.message_text.is_some())
-            + self.calls.len()
-            + self.edits.len()
+        usize::from(self.reasoning.is_some()) + usize::from(self.said.is_some()) + self.calls.len() + self.edits.len()
     }
 
-    fn entries(&self, idx: Option<usize>) -> impl Iterator<Item = Entry> + '_ {
-        let entry = |idx| move |kind: &EntryKind| Entry { kind: kind.clone(), idx };
-        let said = self.message_text.iter().map(entry(idx));
-        let rest = self.calls.iter().chain(&self.edits).map(entry(None));
-        self.reasoning.iter().map(entry(None)).chain(said).chain(rest)
+    fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let entry = |kind: &EntryKind| Entry { kind: kind.clone(), idx: None };
+        let said = self.said.iter().map(|said| Entry { kind: said.words.clone(), idx: Some(said.idx) });
+        let rest = self.calls.iter().chain(&self.edits).map(entry);
+        self.reasoning.iter().map(entry).chain(said).chain(rest)
     }
 
     fn has_acted(&self) -> bool {
@@ -164,26 +208,27 @@ impl Group {
     }
 
     fn is_users(&self) -> bool {
-        matches!(self.message_text, Some(EntryKind::User { .. }))
+        matches!(self.said, Some(Said { words: EntryKind::User { .. }, .. }))
     }
 }
 
-fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, message: &MessageId, model: Option<&str>) {
+fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &MessageId, model: Option<&str>) {
     match packet {
         Packet::User { content, checkpoint } => {
             let mut group = Group::new(message);
             let checkpoint = checkpoint.map(str::to_owned);
-            group.message_text = Some(EntryKind::User { content: content.clone().into_owned(), checkpoint });
+            let words = EntryKind::User { content: content.clone().into_owned(), checkpoint };
+            group.said = Some(Said { idx: seq, words });
             groups.push(group);
         }
         Packet::ReasoningStart => {
-            let group = answer(groups, message, |group| group.reasoning.is_none() && group.message_text.is_none());
+            let group = answer(groups, message, |group| group.reasoning.is_none() && group.said.is_none());
             group.reasoning =
                 Some(EntryKind::Reasoning { content: String::new(), model_name: model.map(str::to_owned) });
         }
         Packet::ChatStart => {
-            let group = answer(groups, message, |group| group.message_text.is_none());
-            group.message_text = Some(EntryKind::Chat { content: String::new() });
+            let group = answer(groups, message, |group| group.said.is_none());
+            group.said = Some(Said { idx: seq, words: EntryKind::Chat { content: String::new() } });
         }
         Packet::Reasoning { content: piece } => {
             if let Some(EntryKind::Reasoning { content, .. }) = groups.last_mut().and_then(|g| g.reasoning.as_mut()) {
@@ -191,7 +236,8 @@ fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, message: &MessageId, model:
             }
         }
         Packet::Chat { content: piece } => {
-            if let Some(EntryKind::Chat { content }) = groups.last_mut().and_then(|g| g.message_text.as_mut()) {
+            let said = groups.last_mut().and_then(|g| g.said.as_mut());
+            if let Some(Said { words: EntryKind::Chat { content }, .. }) = said {
                 content.push_str(piece);
             }
         }

@@ -2,6 +2,11 @@
 //!
 //! The rows are made from the encoder's own packets, so a reload cannot differ from what was streamed.
 //! Chunks become one row per run; of a tool the end is kept; plan and usage once per turn.
+//!
+//! The rows of a turn are settled when the next one starts, but for messages that are hidden later: who knows which
+//! those are can take the rows away turn by turn, and need not hold a session whole.
+
+use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -30,6 +35,9 @@ pub struct Row {
     pub message: MessageId,
     #[serde(skip)]
     key: Option<Key>,
+    /// The fact since which it is a row of its turn: what was hidden before did not hide it.
+    #[serde(skip)]
+    since: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,7 +79,7 @@ enum Key {
     Todos(String),
 }
 
-/// A fold: give it every fact of a session with the tip after it, then read the rows.
+/// A fold: give it every fact of a session with the tip after it; take rows away as they settle, and read the rest.
 #[derive(Debug)]
 pub struct Rows {
     encoder: Encoder,
@@ -91,7 +99,7 @@ impl Rows {
         match &fact.event {
             Event::PromptQueued(e) => self.queued.push((e.turn.clone(), user_row(e, fact, blobs))),
             Event::PromptDropped(e) => self.queued.retain(|(turn, _)| *turn != e.turn),
-            Event::TurnStarted(e) => self.start_turn(&e.turn, tip),
+            Event::TurnStarted(e) => self.start_turn(&e.turn, fact, tip),
             Event::MessageHidden(e) => {
                 self.rows.retain(|row| row.message != e.message);
                 self.open = None;
@@ -117,11 +125,22 @@ impl Rows {
         self.rows.iter().chain(self.queued.iter().map(|(_, row)| row))
     }
 
-    fn start_turn(&mut self, turn: &TurnId, tip: &Tip) {
+    /// Takes the rows of turns that a later one has followed. `hidden` says where messages are hidden, now or later.
+    pub fn take_settled(&mut self, hidden: &HashMap<MessageId, u64>) -> Vec<Row> {
+        let Some(last) = self.rows.last().map(|row| row.turn_index) else { return Vec::new() };
+        let settled = self.rows.partition_point(|row| row.turn_index < last);
+        self.open = self.open.and_then(|at| at.checked_sub(settled));
+        let mut rows: Vec<Row> = self.rows.drain(..settled).collect();
+        rows.retain(|row| hidden.get(&row.message).is_none_or(|hidden| *hidden < row.since));
+        rows
+    }
+
+    fn start_turn(&mut self, turn: &TurnId, fact: &Fact, tip: &Tip) {
         self.open = None;
         if let Some(at) = self.queued.iter().position(|(queued, _)| queued == turn) {
             let (_, mut row) = self.queued.remove(at);
             row.turn_index = tip.turn.as_ref().map_or(0, |turn| turn.index);
+            row.since = fact.seq;
             self.rows.push(row);
         }
     }
@@ -204,6 +223,7 @@ fn row(message_metadata: RowMetadata, key: Option<Key>, n: usize, fact: &Fact, t
         created_at: fact.time,
         message: turn.map(|turn| turn.current_message().clone()).unwrap_or_default(),
         key,
+        since: fact.seq,
     }
 }
 
@@ -230,6 +250,7 @@ fn user_row(prompt: &PromptQueued, fact: &Fact, blobs: &dyn Blobs) -> Row {
         created_at: fact.time,
         message: prompt.message.clone(),
         key: None,
+        since: fact.seq,
     }
 }
 

@@ -4,21 +4,25 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tolka_dialect::agentsmithy::{EntryKind, History, Page};
 use tolka_facts::event::{MessageHidden, Model, Rewound, StepEnded, StepStarted, Stop, ThoughtAppended, Unrewound};
-use tolka_facts::{MessageId, PartId, Tip, ToolStatus};
+use tolka_facts::{Event, Fact, MessageId, PartId, SessionId, Tip, ToolStatus};
 
 use crate::generate::journal;
 use crate::{CHECKPOINT, Session};
 
 fn history(session: &Session) -> History {
-    let (mut history, mut tip) = (History::default(), Tip::default());
-    for fact in &session.facts {
+    folded(session, &mut Tip::default(), &session.facts)
+}
+
+fn folded(session: &Session, tip: &mut Tip, facts: &[Fact]) -> History {
+    let mut history = History::new(SessionId::from("ses_1"));
+    for fact in facts {
         tip.apply(fact);
-        history.apply(fact, &tip, &session.blobs);
+        history.apply(fact, tip, &session.blobs);
     }
     history
 }
 
-fn page(session: &Session, limit: usize, before: Option<usize>) -> Value {
+fn page(session: &Session, limit: usize, before: Option<u64>) -> Value {
     serde_json::to_value(history(session).page(limit, before)).unwrap()
 }
 
@@ -50,33 +54,37 @@ fn told() -> Session {
 fn a_history_has_each_event_once_in_the_order_of_its_group() {
     let diff = "--- /dev/null\n+++ b/a.py\n@@ -0,0 +1 @@\n+x\n";
     let events = json!([
-        {"type": "user", "content": "Hello", "checkpoint": CHECKPOINT, "idx": 0},
+        {"type": "user", "content": "Hello", "checkpoint": CHECKPOINT, "idx": 3},
         {"type": "reasoning", "content": "Hm", "model_name": "m-1"},
-        {"type": "chat", "content": "I'll look first.", "idx": 1},
+        {"type": "chat", "content": "I'll look first.", "idx": 6},
         {"type": "tool_call", "id": "c1", "name": "write_to_file", "args": {"path": "a.py", "content": "x\n"}},
         {"type": "tool_call", "id": "c2", "name": "run_command", "args": {"command": "ls"}},
         {"type": "file_edit", "file": "/home/me/project/a.py", "diff": diff},
-        {"type": "chat", "content": "Done.", "idx": 2},
-        {"type": "user", "content": "More", "checkpoint": CHECKPOINT, "idx": 3},
-        {"type": "chat", "content": "So f", "idx": 4},
+        {"type": "chat", "content": "Done.", "idx": 15},
+        {"type": "user", "content": "More", "checkpoint": CHECKPOINT, "idx": 18},
+        {"type": "chat", "content": "So f", "idx": 19},
     ]);
-    let whole = json!({"dialog_id": "ses_1", "events": events, "total_events": 9, "has_more": false, "first_idx": 0,
-        "last_idx": 4});
+    let whole = json!({"dialog_id": "ses_1", "events": events, "total_events": 9, "has_more": false, "first_idx": 3,
+        "last_idx": 19});
     assert_eq!(page(&told(), 20, None), whole);
 }
 
 #[test]
 fn pages_are_cut_by_messages() {
+    let cut = |page: &Value| (page["first_idx"].as_u64().unwrap(), page["last_idx"].as_u64().unwrap());
     let last = page(&told(), 2, None);
-    assert_eq!((&last["first_idx"], &last["last_idx"], &last["has_more"]), (&json!(3), &json!(4), &json!(true)));
-    let middle = page(&told(), 2, Some(3));
+    assert_eq!((cut(&last), &last["has_more"]), ((18, 19), &json!(true)));
+    let middle = page(&told(), 2, Some(18));
     assert_eq!(middle["events"].as_array().unwrap().len(), 6);
-    assert_eq!((&middle["first_idx"], &middle["last_idx"], &middle["has_more"]), (&json!(1), &json!(2), &json!(true)));
-    let first = page(&told(), 2, Some(1));
-    assert_eq!((&first["first_idx"], &first["last_idx"], &first["has_more"]), (&json!(0), &json!(0), &json!(false)));
+    assert_eq!((cut(&middle), &middle["has_more"]), ((6, 15), &json!(true)));
+    assert_eq!(page(&told(), 2, Some(16)), middle, "any number is a place");
+    let first = page(&told(), 2, Some(6));
+    assert_eq!((cut(&first), &first["has_more"]), ((3, 3), &json!(false)));
     assert_eq!(first["total_events"], 9);
-    let none = page(&told(), 2, Some(0));
-    assert_eq!((&none["events"], &none["has_more"]), (&json!([]), &json!(false)));
+    for (limit, before, has_more) in [(2, 3, false), (2, 0, false), (0, 18, true), (0, 3, false)] {
+        let none = page(&told(), limit, Some(before));
+        assert_eq!((&none["events"], &none["has_more"]), (&json!([]), &json!(has_more)), "{limit} before {before}");
+    }
     assert_eq!(page(&told(), 20, Some(100))["events"].as_array().unwrap().len(), 9);
     let empty = json!({"dialog_id": "ses_1", "events": [], "total_events": 0, "has_more": false, "first_idx": 0,
         "last_idx": 0});
@@ -112,7 +120,7 @@ proptest! {
     fn pages_make_the_whole(session in journal(), limit in 1..5_usize) {
         let history = history(&session);
         let whole = history.page(usize::MAX, None);
-        prop_assert_eq!(whole.total_events, whole.events.len());
+        prop_assert_eq!(whole.total_events, Some(whole.events.len()));
         let (mut pages, mut before) = (Vec::<Page>::new(), None);
         loop {
             let page = history.page(limit, before);
@@ -125,8 +133,8 @@ proptest! {
         }
         let events: Vec<_> = pages.into_iter().rev().flat_map(|page| page.events).collect();
         prop_assert_eq!(&events, &whole.events);
-        let indices: Vec<usize> = events.iter().filter_map(|entry| entry.idx).collect();
-        prop_assert!(indices.iter().copied().eq(0..indices.len()));
+        let indices: Vec<u64> = events.iter().filter_map(|entry| entry.idx).collect();
+        prop_assert!(indices.is_sorted_by(|one, next| one < next));
         let words = |kind: &str| -> String {
             let packets = session.packets();
             packets.iter().filter(|p| p["type"] == kind).map(|p| p["content"].as_str().unwrap().to_owned()).collect()
@@ -143,5 +151,36 @@ proptest! {
         prop_assert_eq!((chat, reasoning), (words("chat"), words("reasoning")));
         let told = session.packets();
         prop_assert_eq!(acts, told.iter().filter(|p| p["type"] == "tool_call" || p["type"] == "file_edit").count());
+    }
+
+    /// The last turns can be folded first, and those before them put in front; a message that is hidden in between, too.
+    #[test]
+    fn turns_do_not_touch_each_other(
+        session in journal(), cut in any::<prop::sample::Index>(), hide in any::<prop::sample::Index>(), limit in 1..5_usize,
+    ) {
+        let mut session = session;
+        let (mut tip, mut idle) = (Tip::default(), vec![0]);
+        for fact in &session.facts {
+            tip.apply(fact);
+            if tip.is_idle() {
+                idle.push(fact.seq);
+            }
+        }
+        let told: Vec<MessageId> = history(&session).messages().cloned().collect();
+        let hidden = if told.is_empty() { None } else { Some(hide.get(&told).clone()) };
+        session.facts.iter().for_each(|fact| assert!(!matches!(fact.event, Event::MessageHidden(_))));
+        if let Some(message) = hidden.clone() {
+            session.tell(MessageHidden { message });
+        }
+        let (earlier, later) = session.facts.split_at(usize::try_from(*cut.get(&idle)).unwrap());
+        let mut tip = Tip::default();
+        let mut earlier = folded(&session, &mut tip, earlier);
+        let mut glued = folded(&session, &mut tip, later);
+        earlier.hide(&hidden.into_iter().collect());
+        glued.prepend(earlier);
+        let whole = history(&session);
+        prop_assert_eq!(glued.page(usize::MAX, None), whole.page(usize::MAX, None));
+        let before = whole.page(limit, None).first_idx;
+        prop_assert_eq!(glued.page(limit, Some(before)), whole.page(limit, Some(before)));
     }
 }

@@ -1,14 +1,16 @@
 //! The stored form of a session.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{Profile, Rows};
 use tolka_facts::event::{
     Failed, FailureKind, MessageHidden, OutputAppended, PlanSet, PromptDropped, Stop, TextAppended, ThoughtAppended,
     ToolChanged, TurnStarted, UsageSet,
 };
-use tolka_facts::{CallId, MessageId, NoBlobs, PartId, Tip, ToolStatus, TurnId};
+use tolka_facts::{CallId, Event, MessageId, NoBlobs, PartId, Tip, ToolStatus, TurnId};
 
-use crate::{Session, change, json as raw, queued};
+use crate::{Session, change, created, json as raw, queued};
 
 fn rows(session: &Session) -> Vec<Value> {
     let (mut rows, mut tip) = (Rows::new(Profile::Documented), Tip::default());
@@ -122,4 +124,46 @@ fn errors_are_rows_and_hidden_messages_are_not() {
     session.prompt("trn_2", "Again").end(Stop::EndTurn);
     session.tell(MessageHidden { message: MessageId::from("msg_trn_1") });
     assert_eq!(gist(&session), [(1, "user_message".to_owned(), "Again".to_owned())]);
+}
+
+#[test]
+fn rows_that_are_taken_as_they_settle_are_all_rows() {
+    let plan = || PlanSet { entries: Vec::new() };
+    let usage = |used| UsageSet { used, size: 0, cost: None };
+    let hide = |message: &str| MessageHidden { message: MessageId::from(message) };
+    let mut session = Session::default();
+    // A plan before the first turn is the first turn's, and one between turns that of the turn before.
+    session.tell(created(None)).tell(plan()).tell(queued("trn_1", "one")).tell(queued("trn_2", "two"));
+    session.tell(TurnStarted { turn: TurnId::from("trn_1"), checkpoint: None });
+    session.tell(say("a")).tell(plan()).tell(usage(1)).tell(hide("msg_trn_2")).end(Stop::EndTurn).tell(usage(2));
+    session.tell(queued("trn_3", "three")).tell(queued("trn_4", "four"));
+    session.tell(TurnStarted { turn: TurnId::from("trn_2"), checkpoint: None });
+    session.tell(say("b")).tell(hide("msg_trn_2")).tell(say("c")).tell(plan()).end(Stop::EndTurn).tell(plan());
+    session.tell(PromptDropped { turn: TurnId::from("trn_3") }).tell(queued("trn_5", "five"));
+    session.tell(TurnStarted { turn: TurnId::from("trn_4"), checkpoint: None });
+    session.tell(say("d")).tell(hide("msg_trn_1")).tell(hide("msg_trn_2"));
+    for end in 0..=session.facts.len() {
+        let told = Session { facts: session.facts[..end].to_vec() };
+        let mut hidden = HashMap::new();
+        for fact in &told.facts {
+            if let Event::MessageHidden(e) = &fact.event {
+                hidden.insert(e.message.clone(), fact.seq);
+            }
+        }
+        let (mut rows, mut tip, mut taken) = (Rows::new(Profile::Documented), Tip::default(), Vec::new());
+        for fact in &told.facts {
+            tip.apply(fact);
+            rows.apply(fact, &tip, &NoBlobs);
+            taken.extend(rows.take_settled(&hidden));
+        }
+        assert!(
+            rows.rows().filter(|row| row.turn_index < tip.head.turns).all(|row| row.turn_index + 1 >= tip.head.turns)
+        );
+        taken.extend(rows.rows().cloned());
+        let taken: Vec<Value> = taken.iter().map(|row| serde_json::to_value(row).unwrap()).collect();
+        assert_eq!(taken, self::rows(&told), "after {end} facts");
+    }
+    let kinds: Vec<_> = gist(&session).into_iter().map(|(turn, kind, _)| (turn, kind)).collect();
+    let left = [(0, "agent_plan_update"), (2, "user_message"), (2, "agent_message"), (3, "user_message")];
+    assert_eq!(kinds, left.map(|(turn, kind)| (turn, kind.to_owned())));
 }

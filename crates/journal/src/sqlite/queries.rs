@@ -119,6 +119,15 @@ pub(super) fn mark(conn: &Connection, session: &SessionId, name: &str) -> Result
     Ok(select.query_row(params![session.as_str(), name], |row| row.get(0)).optional()?.map(natural))
 }
 
+pub(super) fn is_marked(conn: &Connection, name: &str) -> Result<bool, Fault> {
+    // Nothing but its number is asked of a session, so that an index has it and heads are not read.
+    let mut select = conn.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM sessions s
+         WHERE EXISTS (SELECT 1 FROM marks m WHERE m.session = s.num AND m.name = ?1))",
+    )?;
+    Ok(select.query_row([name], |row| row.get(0))?)
+}
+
 pub(super) fn marks(
     conn: &Connection,
     session: &SessionId,

@@ -50,17 +50,21 @@ pub(super) async fn list(State(app): State<App>, Query(params): Params) -> Answe
     let order = choice(&params, "order", [("desc", Order::NewestFirst), ("asc", Order::OldestFirst)])?;
     let count = |name, or: u64| number(&params, name).map(|n| usize::try_from(n.unwrap_or(or)).unwrap_or(usize::MAX));
     let (limit, offset) = (count("limit", LISTED)?, count("offset", 0)?);
-    let mut rows = app.listed().await?;
-    match sort {
-        // They come in this order.
-        Sort::Updated => {}
-        Sort::Created => rows.sort_by_key(|row| std::cmp::Reverse(row.head.created)),
-    }
-    match order {
-        Order::NewestFirst => {}
-        Order::OldestFirst => rows.reverse(),
-    }
-    let dialogs: Vec<Value> = rows.iter().skip(offset).take(limit).map(|row| shape(&row.head)).collect();
+    let rows = match (sort, order) {
+        (Sort::Updated, Order::NewestFirst) => app.listed(offset, limit).await?,
+        // The journal has them by their last change, the latest first: any other order takes all of them.
+        _ => {
+            let mut rows = app.listed(0, usize::MAX).await?;
+            if let Sort::Created = sort {
+                rows.sort_by_key(|row| std::cmp::Reverse(row.head.created));
+            }
+            if let Order::OldestFirst = order {
+                rows.reverse();
+            }
+            rows.into_iter().skip(offset).take(limit).collect()
+        }
+    };
+    let dialogs: Vec<Value> = rows.iter().map(|row| shape(&row.head)).collect();
     let mut answer = json!({ "dialogs": dialogs });
     if let Some(current) = current_row(&app).await? {
         answer["current_dialog_id"] = json!(current.head.id);
@@ -112,9 +116,13 @@ pub(super) async fn current_row(app: &App) -> Result<Option<SessionRow>, Fault> 
     let Some(chosen) = app.desk.chosen().await? else { return Ok(None) };
     match find(app, chosen.as_str()).await {
         Ok(row) => Ok(Some(row)),
-        Err(Fault::NotFound(_)) => Ok(app.latest(1).await?.pop()),
+        Err(Fault::NotFound(_)) => Ok(newest(app).await?),
         Err(fault) => Err(fault),
     }
+}
+
+async fn newest(app: &App) -> Result<Option<SessionRow>, Fault> {
+    Ok(app.listed(0, 1).await?.into_iter().next())
 }
 
 /// The current dialog; if there is none, a new one that is current from now on.
@@ -165,8 +173,7 @@ pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> An
     let id = find(&app, &id).await?.head.id;
     app.desk.delete(&id).await?;
     if app.desk.chosen().await? == Some(id) {
-        let newest = app.latest(1).await?.pop();
-        app.desk.choose(newest.map(|row| row.head.id)).await?;
+        app.desk.choose(newest(&app).await?.map(|row| row.head.id)).await?;
     }
     Ok(Json(json!({ "ok": true })).into_response())
 }

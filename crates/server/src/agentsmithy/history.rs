@@ -4,27 +4,89 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use tolka_dialect::agentsmithy::History;
-use tolka_facts::Tip;
+use tolka_facts::SessionId;
+use tolka_journal::MarkKind;
 
 use super::{Answered, Params, find, number};
 use crate::app::App;
+use crate::fault::Fault;
+use crate::past::{Page, Reach, hidden};
 use crate::stream::JournalBlobs;
 
 /// As many messages as the real server gives unless it is asked for more or fewer.
 const LIMIT: u64 = 20;
+/// Turns that are read at first, then twice as many: a turn has two messages or more, and often far more.
+const TURNS: usize = 4;
+/// A dialog of up to so many facts is read whole, some ten milliseconds at the most, and its events are counted. To count
+/// those of a longer one would take all of it, for every page.
+const COUNTED: u64 = 4096;
+/// Facts that are read at a time to find where a message ends.
+const STEP: u64 = 64;
 
 pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, Query(params): Params) -> Answered {
-    let count = |n| usize::try_from(n).unwrap_or(usize::MAX);
-    let limit = count(number(&params, "limit")?.unwrap_or(LIMIT));
-    let before = number(&params, "before")?.map(count);
-    let session = find(&app, &id).await?.head.id;
-    let blobs = JournalBlobs::new(app.journal().clone());
-    let (mut history, mut tip) = (History::default(), Tip::default());
-    app.each_fact(&session, 0, |entry| {
-        tip.apply(&entry.fact);
-        history.apply(&entry.fact, &tip, &blobs);
-    })
-    .await?;
-    blobs.check()?;
-    Ok(Json(history.page(limit, before)).into_response())
+    let limit = usize::try_from(number(&params, "limit")?.unwrap_or(LIMIT)).unwrap_or(usize::MAX);
+    let before = number(&params, "before")?;
+    let row = find(&app, &id).await?;
+    let (history, is_whole) = Reading { app: &app, session: row.head.id, end: row.seq }.history(limit, before).await?;
+    let mut page = history.page(limit, before);
+    page.total_events = page.total_events.filter(|_| is_whole);
+    Ok(Json(page).into_response())
+}
+
+struct Reading<'a> {
+    app: &'a App,
+    session: SessionId,
+    /// What is told meanwhile is not of this page.
+    end: u64,
+}
+
+impl Reading<'_> {
+    /// As many of the turns before an index as hold more than `limit` messages: one more tells that there are more. And
+    /// whether that is all there is.
+    async fn history(&self, limit: usize, before: Option<u64>) -> Result<(History, bool), Fault> {
+        let journal = self.app.journal().as_ref();
+        let mut history = History::new(self.session.clone());
+        let mut to = before.map_or(self.end, |before| before.saturating_sub(1).min(self.end));
+        let mut turns = TURNS;
+        // A rewind takes back what is before it up to a message that may stand anywhere. (Nothing rewinds yet.)
+        let is_short = self.end <= COUNTED;
+        if is_short || !journal.marks(&self.session, MarkKind::Rewound, u64::MAX, 1).await?.is_empty() {
+            (to, turns) = (self.end, usize::MAX);
+        }
+        let (before, has_end) = (before.unwrap_or(u64::MAX), to == self.end);
+        loop {
+            let page = Page::back_from(journal, &self.session, to, Reach::turns(turns)).await?;
+            let (part, end) = self.fold(&page, before).await?;
+            let gone = hidden(journal, &self.session, end, self.end, part.messages()).await?;
+            history.prepend(part);
+            history.hide(&gone);
+            if history.said_before(before) > limit || !page.has_more() {
+                return Ok((history, has_end && !page.has_more()));
+            }
+            (to, turns) = (page.tip.seq, turns.saturating_mul(2));
+        }
+    }
+
+    /// The turns of a page, the last one as far as messages from before an index go, and where that is.
+    async fn fold(&self, page: &Page, before: u64) -> Result<(History, u64), Fault> {
+        let journal = self.app.journal().as_ref();
+        let blobs = JournalBlobs::new(self.app.journal().clone());
+        let (mut history, mut tip) = (History::new(self.session.clone()), page.tip.clone());
+        let mut rest = None;
+        loop {
+            rest.as_ref()
+                .unwrap_or(page)
+                .each(journal, |fact| {
+                    tip.apply(fact);
+                    history.apply(fact, &tip, &blobs);
+                })
+                .await?;
+            blobs.check()?;
+            if tip.is_idle() || history.has_said(before) || tip.seq >= self.end {
+                return Ok((history, tip.seq));
+            }
+            let to = tip.seq.saturating_add(STEP).min(self.end);
+            rest = Some(Page { session: self.session.clone(), tip: tip.clone(), to });
+        }
+    }
 }

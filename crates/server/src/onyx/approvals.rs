@@ -7,7 +7,7 @@ use axum::{Extension, Json};
 use serde_json::{Value, json};
 use tolka_dialect::onyx::timestamp;
 use tolka_facts::event::PermissionAsked;
-use tolka_facts::{Ask, Event, RequestId, SessionId, Tip};
+use tolka_facts::{Ask, RequestId, SessionId, Tip};
 use tolka_journal::{Mark, SessionQuery};
 use tolka_session::{Answer, SessionError};
 
@@ -21,8 +21,13 @@ use crate::stream::JournalBlobs;
 pub(super) async fn live(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let row = find(&app, &id).await?;
     // Asked again by every page of every session: no need to wake an actor for those that wait for nobody.
-    let items = if row.head.waiting > 0 { waiting(&app, &row.head.id).await? } else { Vec::new() };
-    let items: Vec<Value> = items.into_iter().map(|(_, shown)| shown).collect();
+    let mut items = Vec::new();
+    if row.head.waiting > 0 {
+        let tip = app.desk.tip(&row.head.id).await?;
+        for ask in permissions(&tip) {
+            items.push(shown(&app, &tip, ask).await?);
+        }
+    }
     Ok(Json(json!({ "items": items })).into_response())
 }
 
@@ -69,39 +74,35 @@ impl Decision {
 
 /// The session that waits for this answer, and the approval as its client sees it.
 async fn asked(app: &App, request: &RequestId) -> Result<(SessionId, Value), Fault> {
-    let rows = app.journal().sessions(SessionQuery::default()).await?;
-    for row in rows.iter().filter(|row| row.head.waiting > 0) {
-        let found = waiting(app, &row.head.id).await?.into_iter().find(|(ask, _)| ask.request == *request);
-        if let Some((_, shown)) = found {
-            return Ok((row.head.id.clone(), shown));
+    // Only where a turn is open does anything wait, and there are few of these.
+    let open = app.journal().sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
+    for row in open.iter().filter(|row| row.head.waiting > 0) {
+        let tip = app.desk.tip(&row.head.id).await?;
+        if let Some(ask) = permissions(&tip).find(|ask| ask.request == *request) {
+            return Ok((row.head.id.clone(), shown(app, &tip, ask).await?));
         }
     }
-    for row in rows.iter().filter(|row| row.head.turns > 0) {
-        if app.mark(&row.head.id, Mark::Answer(request)).await?.is_some() {
-            return Err(SessionError::AlreadyAnswered(request.clone()).into());
-        }
+    if app.journal().is_marked(&Mark::Answer(request).to_string()).await? {
+        return Err(SessionError::AlreadyAnswered(request.clone()).into());
     }
     Err(Fault::NotFound("Approval request not found".to_owned()))
 }
 
-async fn waiting(app: &App, session: &SessionId) -> Result<Vec<(PermissionAsked, Value)>, Fault> {
-    let tip = app.desk.tip(session).await?;
-    let Some(turn) = &tip.turn else { return Ok(Vec::new()) };
-    let blobs = JournalBlobs::new(app.journal().clone());
-    let mut items = Vec::new();
-    app.each_fact(session, turn.first_seq, |entry| {
-        if let Event::PermissionAsked(ask) = &entry.fact.event
-            && is_open(&tip, &ask.request)
-        {
-            items.push((ask.clone(), shapes::approval(&tip, ask, entry.fact.time, &blobs)));
-        }
+fn permissions(tip: &Tip) -> impl Iterator<Item = &PermissionAsked> {
+    tip.asks().filter_map(|ask| match ask {
+        Ask::Permission(ask) => Some(ask),
+        Ask::Question(_) => None,
     })
-    .await?;
-    Ok(items)
 }
 
-fn is_open(tip: &Tip, request: &RequestId) -> bool {
-    tip.asks().any(|ask| matches!(ask, Ask::Permission(ask) if ask.request == *request))
+async fn shown(app: &App, tip: &Tip, ask: &PermissionAsked) -> Result<Value, Fault> {
+    let session = &tip.head.id;
+    let asked = app.mark(session, Mark::Ask(&ask.request)).await?.ok_or(Fault::Internal)?;
+    let asked = fact_at(app, session, asked).await?.fact.time;
+    let blobs = JournalBlobs::new(app.journal().clone());
+    let shown = shapes::approval(tip, ask, asked, &blobs);
+    blobs.check()?;
+    Ok(shown)
 }
 
 #[cfg(test)]

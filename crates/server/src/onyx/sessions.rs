@@ -5,25 +5,25 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
-use serde::Serialize;
 use serde_json::{Value, json};
-use tolka_dialect::onyx::{Profile, Row, Rows};
 use tolka_facts::event::{ArtifactSaved, Model, SessionChanged};
-use tolka_facts::{Block, Event, SessionId, Time, Tip};
-use tolka_journal::Scope;
+use tolka_facts::{Block, Event, SessionId, Time};
+use tolka_journal::{Entry, MarkKind};
 use tolka_session::NewSession;
 
-use super::{Answered, PAGE, find, shapes};
+use super::{Answered, fact_at, find, shapes};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{json_body, text_field};
-use crate::stream::JournalBlobs;
 
+/// As many as the real server lists.
+const LISTED: usize = 100;
 /// A made-up name is a line in a sidebar.
 const NAME: usize = 60;
 
 pub(super) async fn list(State(app): State<App>) -> Answered {
-    let sessions: Vec<Value> = app.listed().await?.iter().map(|row| shapes::session(&row.head)).collect();
+    let rows = app.listed(0, LISTED).await?;
+    let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head)).collect();
     Ok(Json(json!({ "sessions": sessions })).into_response())
 }
 
@@ -94,24 +94,21 @@ async fn set_title(app: &App, session: &SessionId, title: Option<String>) -> Res
     Ok(())
 }
 
-/// The first line of the first prompt; `None` while there is no prompt.
+/// The first line of the first prompt that has one; `None` while there is none.
 async fn made_up_name(app: &App, session: &SessionId) -> Result<Option<String>, Fault> {
-    let (scope, mut at) = (Scope::Session(session.clone()), 0);
-    loop {
-        let page = app.journal().read(&scope, at, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(None) };
-        at = last.place;
-        for entry in &page {
-            let Event::PromptQueued(prompt) = &entry.fact.event else { continue };
-            let texts = prompt.content.iter().filter_map(|block| match block {
-                Block::Text { text, .. } => Some(text.head()),
-                _ => None,
-            });
-            if let Some(line) = texts.flat_map(str::lines).map(str::trim).find(|line| !line.is_empty()) {
-                return Ok(Some(clipped(line)));
-            }
+    let prompts = app.journal().marks(session, MarkKind::Prompt, u64::MAX, usize::MAX).await?;
+    for seq in prompts.into_iter().rev() {
+        let entry = fact_at(app, session, seq).await?;
+        let Event::PromptQueued(prompt) = &entry.fact.event else { continue };
+        let texts = prompt.content.iter().filter_map(|block| match block {
+            Block::Text { text, .. } => Some(text.head()),
+            _ => None,
+        });
+        if let Some(line) = texts.flat_map(str::lines).map(str::trim).find(|line| !line.is_empty()) {
+            return Ok(Some(clipped(line)));
         }
     }
+    Ok(None)
 }
 
 fn clipped(line: &str) -> String {
@@ -123,40 +120,38 @@ fn clipped(line: &str) -> String {
     format!("{}…", whole_words.trim_end())
 }
 
-#[derive(Serialize)]
-struct Messages<'a> {
-    messages: Vec<&'a Row>,
-}
-
-pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> Answered {
-    let row = find(&app, &id).await?;
-    let blobs = JournalBlobs::new(app.journal().clone());
-    let (mut rows, mut tip) = (Rows::new(Profile::Current), Tip::default());
-    app.each_fact(&row.head.id, 0, |entry| {
-        tip.apply(&entry.fact);
-        rows.apply(&entry.fact, &tip, &blobs);
-    })
-    .await?;
-    Ok(Json(Messages { messages: rows.rows().collect() }).into_response())
-}
-
+/// By their ids, each as it was saved last.
 pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
-    let head = find(&app, &id).await?.head;
-    let mut saved: Vec<(ArtifactSaved, Time, Time)> = Vec::new();
-    app.each_fact(&head.id, 0, |entry| {
+    let row = find(&app, &id).await?;
+    let (head, mut saved) = (row.head, Saved::default());
+    let marks = async |kind| app.journal().marks(&head.id, kind, row.seq.saturating_add(1), usize::MAX).await;
+    let (first, all) = (marks(MarkKind::Artifact).await?, marks(MarkKind::Save).await?);
+    if first.last() == all.last() {
+        for seq in all.into_iter().rev() {
+            saved.add(&fact_at(&app, &head.id, seq).await?);
+        }
+    } else {
+        // A session from before every save had its mark: the first one has none.
+        app.each_fact(&head.id, 0, |entry| saved.add(entry)).await?;
+    }
+    let shown =
+        saved.0.iter().map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated));
+    Ok(Json(shown.collect::<Vec<Value>>()).into_response())
+}
+
+/// Artifacts with the times of their first and last saves, in the order of the first.
+#[derive(Default)]
+struct Saved(Vec<(ArtifactSaved, Time, Time)>);
+
+impl Saved {
+    fn add(&mut self, entry: &Entry) {
         let Event::ArtifactSaved(artifact) = &entry.fact.event else { return };
         let time = entry.fact.time;
-        match saved.iter_mut().find(|(known, ..)| known.id == artifact.id) {
+        match self.0.iter_mut().find(|(known, ..)| known.id == artifact.id) {
             Some((known, _, updated)) => (*known, *updated) = (artifact.clone(), time),
-            None => saved.push((artifact.clone(), time, time)),
+            None => self.0.push((artifact.clone(), time, time)),
         }
-    })
-    .await?;
-    let shown: Vec<Value> = saved
-        .iter()
-        .map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated))
-        .collect();
-    Ok(Json(shown).into_response())
+    }
 }
 
 pub(super) async fn sandbox_status(State(app): State<App>, Path(id): Path<String>) -> Answered {

@@ -103,6 +103,10 @@ impl House {
         House::at(self.folder, self.agent, 100).await
     }
 
+    pub(crate) fn journal(&self) -> &Sqlite {
+        &self.journal
+    }
+
     /// Where its agents work.
     pub(crate) fn workspace(&self) -> PathBuf {
         workspace(self.folder.path())
