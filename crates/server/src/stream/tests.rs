@@ -169,7 +169,10 @@ async fn memory_is_bounded_whoever_stands_still() {
         });
     }
     let mut pressure = tongues.pressure();
-    pressure.wait_for(Option::is_some).await.unwrap();
+    tokio::select! {
+        short = pressure.wait_for(Option::is_some) => drop(short.unwrap()),
+        Some(done) = stalled.join_next() => panic!("{:?} before memory was short", done.map(|(n, _)| n)),
+    }
     assert!(tongues.budget().used() >= BOUND / 4 * 3, "only {} bytes are held", tongues.budget().used());
     // Those at the head get everything meanwhile.
     house.say("live").await;
