@@ -1,5 +1,5 @@
 use std::fmt;
-use std::io::{self, Write};
+use std::io;
 
 use serde::de::{self, MapAccess, Visitor};
 use serde::ser::SerializeStruct;
@@ -98,7 +98,9 @@ impl Fact {
 
     fn try_write_json(&self, out: &mut Vec<u8>) -> io::Result<()> {
         out.reserve(192);
-        write!(out, "{{\"v\":{VERSION},\"session\":")?;
+        out.extend_from_slice(b"{\"v\":");
+        serde_json::to_writer(&mut *out, &VERSION)?;
+        out.extend_from_slice(b",\"session\":");
         serde_json::to_writer(&mut *out, &self.session)?;
         out.extend_from_slice(b",\"seq\":");
         serde_json::to_writer(&mut *out, &self.seq)?;
