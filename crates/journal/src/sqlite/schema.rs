@@ -59,14 +59,16 @@ const TABLES: &str = "
     CREATE TABLE purging(session INTEGER PRIMARY KEY);
 ";
 
-/// What format 2 added to the tables. In a file of format 1 every session may be one that a restart has to take up; the
-/// rest is in the heads.
+/// What format 2 added to the tables. In a file of format 1 the heads know it; a session whose head cannot be
+/// read may be one that a restart has to take up.
 const COLUMNS: &str = "
     ALTER TABLE sessions ADD COLUMN open INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
     ALTER TABLE sessions ADD COLUMN subagent INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET
+        open = coalesce(json_extract(CAST(head AS TEXT), '$.busy'), 0)
+            OR coalesce(json_extract(CAST(head AS TEXT), '$.queued'), 0) > 0,
         archived = coalesce(json_extract(CAST(head AS TEXT), '$.archived'), 0),
         parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.session'), ''),
         subagent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.kind') = 'subagent', 0)

@@ -23,7 +23,7 @@ fn marks(fact: &Fact) -> Vec<(String, u64)> {
 }
 
 /// Random sessions, each in a journal of its own making; `look` is shown them one by one.
-fn sessions(cases: u32, look: impl AsyncFn(&dyn Journal, &[Fact])) {
+fn sessions(cases: u32, look: &impl AsyncFn(&dyn Journal, &[Fact])) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let dir = tempfile::tempdir().unwrap();
     let journal = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap();
@@ -82,7 +82,7 @@ async fn pages(journal: &dyn Journal, facts: &[Fact], reach: Reach) -> Vec<(Page
 
 #[test]
 fn pages_are_all_facts_in_a_row_and_each_knows_what_was_before() {
-    sessions(48, async |journal, facts| {
+    sessions(48, &async |journal, facts| {
         for reach in [Reach::turns(1), Reach::turns(3), Reach { turns: 2, facts: 7 }, Reach { turns: 9, facts: 1 }] {
             let (mut tip, mut told) = (Tip::default(), Vec::new());
             for (page, of_page) in pages(journal, facts, reach).await {
@@ -100,7 +100,7 @@ fn pages_are_all_facts_in_a_row_and_each_knows_what_was_before() {
 
 #[test]
 fn a_message_that_was_hidden_later_is_known() {
-    sessions(24, async |journal, facts| {
+    sessions(24, &async |journal, facts| {
         let Some((last, _)) = facts.split_last() else { return };
         let told = facts.iter().filter_map(|fact| match &fact.event {
             Event::PromptQueued(e) => Some(&e.message),
@@ -168,7 +168,7 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
 
 #[test]
 fn pages_glued_together_are_the_whole_session() {
-    sessions(64, async |journal, facts| {
+    sessions(64, &async |journal, facts| {
         let mut whole = View::default();
         facts.iter().for_each(|fact| whole.apply(fact));
         let end = facts.len() as u64;
