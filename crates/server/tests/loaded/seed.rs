@@ -44,7 +44,7 @@ pub(crate) async fn seeded(house: &House, facts: &[Fact], keep_every: u64) {
             }
         }
         append.head = Some(tip.head.clone());
-        house.journal().append(append).await.unwrap();
+        house.journal.append(append).await.unwrap();
     }
 }
 

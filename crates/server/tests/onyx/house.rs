@@ -40,7 +40,7 @@ fn replay(script: &str, pace: Pace) -> Arc<dyn Agent> {
 pub(crate) struct House {
     address: SocketAddr,
     folder: TempDir,
-    journal: Arc<Sqlite>,
+    pub(crate) journal: Arc<Sqlite>,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
     agent: Arc<dyn Agent>,
@@ -101,10 +101,6 @@ impl House {
         self.running.take().unwrap().await.unwrap();
         self.journal.close();
         House::at(self.folder, self.agent, 100).await
-    }
-
-    pub(crate) fn journal(&self) -> &Sqlite {
-        &self.journal
     }
 
     /// Where its agents work.
