@@ -8,7 +8,7 @@ use anyhow::Result;
 use tokio::task::JoinSet;
 use tolka_facts::event::{PromptQueued, SessionCreated, StepStarted, Stop, TextAppended, TurnEnded, TurnStarted};
 use tolka_facts::{Block, Draft, Event, Fact, SessionId, Time, Tip};
-use tolka_journal::{Append, Journal, Kept, Sqlite, SqliteOptions};
+use tolka_journal::{Append, Journal, Kept, Mark, Sqlite, SqliteOptions};
 
 /// A turn of the long session has so many facts, so that its end is inside of one.
 const TURN: u64 = 300;
@@ -104,9 +104,7 @@ async fn long(data: &Path, facts: u64) -> Result<()> {
     let (mut tip, mut batch) = (Tip::default(), Append::default());
     let mut kept = 0;
     for seq in 1..=facts {
-        let fact = fact(&long_session(), seq);
-        tip.apply(&fact);
-        batch.facts.push(Arc::new(fact));
+        add(&mut batch, &mut tip, fact(&long_session(), seq));
         if batch.facts.len() == 256 || seq == facts {
             batch.head = Some(tip.head.clone());
             if tip.is_idle() && tip.seq - kept >= 512 || tip.seq - kept >= 2048 {
@@ -118,6 +116,12 @@ async fn long(data: &Path, facts: u64) -> Result<()> {
     }
     tokio::task::spawn_blocking(move || journal.close()).await?;
     Ok(())
+}
+
+fn add(append: &mut Append, tip: &mut Tip, fact: Fact) {
+    tip.apply(&fact);
+    append.marks.extend(Mark::of(&fact, tip).map(|mark| (mark.to_string(), fact.seq)));
+    append.facts.push(Arc::new(fact));
 }
 
 async fn many(data: &Path, sessions: u64) -> Result<()> {
@@ -147,8 +151,7 @@ fn short(session: &SessionId) -> Result<Append> {
         if seq == FACTS {
             fact.event = ended("trn_0");
         }
-        tip.apply(&fact);
-        append.facts.push(Arc::new(fact));
+        add(&mut append, &mut tip, fact);
     }
     append.head = Some(tip.head.clone());
     append.tip = Some(Kept { seq: FACTS, idle: tip.is_idle(), state: serde_json::to_vec(&tip)? });

@@ -5,6 +5,7 @@
 //! journal gives out. [`Sqlite`] is the one that ships; `tests/journal/conformance.rs` is written
 //! against the trait and holds for any other.
 
+mod mark;
 mod sqlite;
 mod tip;
 
@@ -14,8 +15,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use tolka_facts::{CallId, Fact, Hash, Head, MessageId, RequestId, SessionId, Time, TurnId};
+use tolka_facts::{Fact, Hash, Head, SessionId, Time};
 
+pub use mark::{Mark, MarkKind};
 pub use sqlite::{Owner, Sqlite, SqliteOptions};
 pub use tip::{TIP, tip_at};
 
@@ -105,105 +107,6 @@ pub struct Append {
     pub head: Option<Head>,
     /// The session's tip after these facts, where it is time to keep one; kept under [`TIP`].
     pub tip: Option<Kept>,
-}
-
-/// The names of marks, in one place for those who set and those who seek them.
-#[derive(Debug, Clone, Copy)]
-pub enum Mark<'a> {
-    /// Where the prompt of a turn was queued.
-    Prompt(&'a TurnId),
-    /// Where the prompt with this message was.
-    Message(&'a MessageId),
-    /// Where the step with this message started.
-    Step(&'a MessageId),
-    /// Where the prompt with this key was.
-    Key(&'a str),
-    TurnStart(&'a TurnId),
-    TurnEnd(&'a TurnId),
-    /// Where a permission or a question was answered.
-    Answer(&'a RequestId),
-    /// Where a tool call ended. Agents name their calls themselves; should one use a name again, the last call counts.
-    CallEnd(&'a CallId),
-    /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
-    Artifact(&'a str),
-    /// Where it was last saved.
-    Saved(&'a str),
-    /// Where the agent last told its commands.
-    Commands,
-    /// Where a message was hidden.
-    Hidden(&'a MessageId),
-    /// That messages were taken back by the fact at this place.
-    Rewound(u64),
-    /// That an artifact was saved by the fact at this place, for the first time or again.
-    Save(u64),
-    /// Where a permission or a question was asked.
-    Ask(&'a RequestId),
-    /// Where a session was last chosen, in the server's own journal.
-    Chosen,
-}
-
-/// Marks that can be listed in the order of what they stand at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MarkKind {
-    Prompt,
-    TurnStart,
-    TurnEnd,
-    Artifact,
-    Saved,
-    Hidden,
-    Rewound,
-    Save,
-    /// And others that move, should a session have any.
-    CallEnd,
-}
-
-impl MarkKind {
-    /// What the names of its marks start with; see [`Mark`].
-    fn prefix(self) -> &'static str {
-        match self {
-            MarkKind::Prompt => "prompt:",
-            MarkKind::TurnStart => "turn:",
-            MarkKind::TurnEnd => "end:",
-            MarkKind::Artifact => "artifact:",
-            MarkKind::Saved => SAVED,
-            MarkKind::Hidden => "hidden:",
-            MarkKind::Rewound => "rewound:",
-            MarkKind::Save => "save:",
-            MarkKind::CallEnd => MOVING,
-        }
-    }
-}
-
-const MOVING: &str = "last:";
-const SAVED: &str = "saved:";
-
-/// Marks of these kinds stand where they were set last, all others where they were set first: a request key that was
-/// used stays where it was used.
-fn moves(mark: &str) -> bool {
-    mark.starts_with(MOVING) || mark.starts_with(SAVED)
-}
-
-impl std::fmt::Display for Mark<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Mark::Prompt(turn) => write!(f, "prompt:{turn}"),
-            Mark::Message(message) => write!(f, "message:{message}"),
-            Mark::Step(message) => write!(f, "step:{message}"),
-            Mark::Key(key) => write!(f, "key:{key}"),
-            Mark::TurnStart(turn) => write!(f, "turn:{turn}"),
-            Mark::TurnEnd(turn) => write!(f, "end:{turn}"),
-            Mark::Answer(request) => write!(f, "answered:{request}"),
-            Mark::CallEnd(call) => write!(f, "{MOVING}call:{call}"),
-            Mark::Artifact(path) => write!(f, "artifact:{path}"),
-            Mark::Saved(path) => write!(f, "{SAVED}{path}"),
-            Mark::Commands => write!(f, "{MOVING}commands"),
-            Mark::Hidden(message) => write!(f, "hidden:{message}"),
-            Mark::Rewound(seq) => write!(f, "rewound:{seq}"),
-            Mark::Save(seq) => write!(f, "save:{seq}"),
-            Mark::Ask(request) => write!(f, "asked:{request}"),
-            Mark::Chosen => write!(f, "{MOVING}chosen"),
-        }
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

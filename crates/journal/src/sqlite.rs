@@ -16,6 +16,7 @@ mod reader;
 mod ring;
 mod rows;
 mod schema;
+mod upgrade;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ impl Shared {
 }
 
 impl Sqlite {
-    /// Opens or creates a journal; some milliseconds, however large it is.
+    /// Opens or creates a journal; some milliseconds, however large it is. One of an older format is read whole, once.
     pub fn open(options: &SqliteOptions) -> Result<Arc<Self>, JournalError> {
         let site = Site::new(&options.dir);
         Sqlite::open_at(site.clone(), options).map_err(|fault| site.explain(fault))

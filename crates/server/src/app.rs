@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 use tolka_facts::event::VersionChanged;
 use tolka_facts::{Event, SessionId, Time, Tip};
-use tolka_journal::{Entry, Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
+use tolka_journal::{Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
@@ -23,7 +23,6 @@ use crate::{agentsmithy, listen, onyx, opencode, page, v1};
 
 /// Clients come back within this time after a restart.
 const RECONNECT_MICROS: u64 = 15_000_000;
-const PAGE: usize = 512;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 #[derive(Debug, Clone)]
@@ -141,22 +140,6 @@ impl App {
     /// A session as it stood after a fact, at the cost of a few hundred facts.
     pub(crate) async fn tip_at(&self, session: &SessionId, seq: u64) -> Result<Tip, Fault> {
         Ok(tolka_journal::tip_at(self.journal().as_ref(), session, seq).await?)
-    }
-
-    /// Walks a session's facts after a place, page by page, to the end that it has by then.
-    pub(crate) async fn each_fact(
-        &self,
-        session: &SessionId,
-        after: u64,
-        mut each: impl FnMut(&Entry),
-    ) -> Result<(), Fault> {
-        let (scope, mut at) = (Scope::Session(session.clone()), after);
-        loop {
-            let page = self.journal().read(&scope, at, PAGE).await?;
-            let Some(last) = page.last() else { return Ok(()) };
-            at = last.place;
-            page.iter().for_each(&mut each);
-        }
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.

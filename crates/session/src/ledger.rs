@@ -113,7 +113,7 @@ impl Ledger {
         for draft in drafts {
             let fact = draft.stamp(self.session.clone(), tip.seq + 1, time);
             tip.apply(&fact);
-            mark(&fact, tip, &mut marks);
+            marks.extend(Mark::of(&fact, tip).map(|mark| (mark.to_string(), fact.seq)));
             bytes += estimated_size(&fact);
             facts.push(Arc::new(fact));
         }
@@ -199,37 +199,6 @@ impl Ledger {
 impl std::fmt::Debug for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ledger").field("session", &self.session).field("seq", &self.tip.seq).finish_non_exhaustive()
-    }
-}
-
-/// Names that clients look things up by.
-fn mark(fact: &Fact, tip: &Tip, marks: &mut Vec<(String, u64)>) {
-    let mut set = |mark: Mark<'_>| marks.push((mark.to_string(), fact.seq));
-    match &fact.event {
-        Event::PromptQueued(e) => {
-            set(Mark::Prompt(&e.turn));
-            set(Mark::Message(&e.message));
-            e.key.iter().for_each(|key| set(Mark::Key(key)));
-        }
-        Event::StepStarted(e) => set(Mark::Step(&e.message)),
-        Event::TurnStarted(e) => set(Mark::TurnStart(&e.turn)),
-        Event::TurnEnded(e) => set(Mark::TurnEnd(&e.turn)),
-        // An update that comes late changes nothing, and a tip does not know its call.
-        Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => set(Mark::CallEnd(&e.call)),
-        Event::ArtifactSaved(e) => {
-            set(Mark::Artifact(&e.path));
-            set(Mark::Saved(&e.path));
-            set(Mark::Save(fact.seq));
-        }
-        Event::CommandsSet(_) => set(Mark::Commands),
-        Event::PermissionAsked(e) => set(Mark::Ask(&e.request)),
-        Event::QuestionAsked(e) => set(Mark::Ask(&e.request)),
-        Event::PermissionAnswered(e) => set(Mark::Answer(&e.request)),
-        Event::QuestionAnswered(e) => set(Mark::Answer(&e.request)),
-        Event::MessageHidden(e) => set(Mark::Hidden(&e.message)),
-        Event::Rewound(_) => set(Mark::Rewound(fact.seq)),
-        Event::SessionChosen(_) => set(Mark::Chosen),
-        _ => {}
     }
 }
 

@@ -8,7 +8,8 @@ use tolka_facts::{Head, SessionId};
 use super::batch::{Batch, HeadRow};
 use super::fault::Fault;
 use super::schema::{integer, natural};
-use crate::{Kept, moves};
+use crate::Kept;
+use crate::mark::moves;
 
 /// A session that the file has.
 #[derive(Debug, Clone, Copy)]
@@ -153,16 +154,16 @@ pub(super) fn insert_blobs(conn: &Connection, batch: &Batch, num: i64) -> Result
     Ok(())
 }
 
-/// The first one to set a mark wins, unless it is one that moves.
-pub(super) fn insert_marks(conn: &Connection, batch: &Batch, num: i64) -> Result<(), Fault> {
-    if batch.marks.is_empty() {
+/// The first one to set a mark wins, unless it is one that moves; that one moves on and never back.
+pub(super) fn insert_marks(conn: &Connection, marks: &[(String, u64)], num: i64) -> Result<(), Fault> {
+    if marks.is_empty() {
         return Ok(());
     }
     let mut insert = conn.prepare_cached(
         "INSERT INTO marks(session, name, seq) VALUES (?1, ?2, ?3)
-         ON CONFLICT(session, name) DO UPDATE SET seq = excluded.seq WHERE ?4",
+         ON CONFLICT(session, name) DO UPDATE SET seq = excluded.seq WHERE ?4 AND excluded.seq > seq",
     )?;
-    for (name, seq) in &batch.marks {
+    for (name, seq) in marks {
         insert.execute(params![num, name, integer(*seq), moves(name)])?;
     }
     Ok(())

@@ -12,10 +12,11 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::fault::{Fault, Site};
+use super::upgrade;
 use crate::JournalError;
 
 /// The format that this build writes, in the file's `user_version`.
-const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 2;
 const PAGE_SIZE: u64 = 4096;
 const WRITING: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
@@ -59,24 +60,8 @@ const TABLES: &str = "
     CREATE TABLE purging(session INTEGER PRIMARY KEY);
 ";
 
-/// What format 2 added to the tables. In a file of format 1 the heads know it; a session whose head cannot be
-/// read may be one that a restart has to take up.
-const COLUMNS: &str = "
-    ALTER TABLE sessions ADD COLUMN open INTEGER NOT NULL DEFAULT 1;
-    ALTER TABLE sessions ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
-    ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT '';
-    ALTER TABLE sessions ADD COLUMN subagent INTEGER NOT NULL DEFAULT 0;
-    UPDATE sessions SET
-        open = coalesce(json_extract(CAST(head AS TEXT), '$.busy'), 0)
-            OR coalesce(json_extract(CAST(head AS TEXT), '$.queued'), 0) > 0,
-        archived = coalesce(json_extract(CAST(head AS TEXT), '$.archived'), 0),
-        parent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.session'), ''),
-        subagent = coalesce(json_extract(CAST(head AS TEXT), '$.parent.kind') = 'subagent', 0)
-        WHERE json_valid(CAST(head AS TEXT));
-";
-
-/// What format 2 added beside them: sessions that a restart has to take up, children, and marks in their order.
-const INDEXES: &str = "
+/// What format 2 added: sessions that a restart has to take up, children, and marks in their order.
+pub(super) const INDEXES: &str = "
     CREATE INDEX sessions_open ON sessions(updated, num) WHERE open = 1;
     CREATE INDEX sessions_by_parent ON sessions(parent) WHERE parent <> '';
     CREATE INDEX marks_by_kind ON marks(session, substr(name, 1, instr(name, ':')), seq);
@@ -111,7 +96,7 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
     conn.set_prepared_statement_cache_capacity(64);
     match found {
         0 => create(&conn)?,
-        1 => bring_up(&conn)?,
+        1 => upgrade::bring_up(&conn, site)?,
         _ => {}
     }
     if let Some(bytes) = max_bytes {
@@ -164,12 +149,6 @@ fn create(conn: &Connection) -> Result<(), Fault> {
     conn.execute_batch(&format!(
         "BEGIN IMMEDIATE; {TABLES} {INDEXES} INSERT INTO meta VALUES ('epoch', '{random:016x}'); PRAGMA user_version = {FORMAT}; COMMIT;"
     ))?;
-    Ok(())
-}
-
-/// From format 1, all or nothing.
-fn bring_up(conn: &Connection) -> Result<(), Fault> {
-    conn.execute_batch(&format!("BEGIN IMMEDIATE; {COLUMNS} {INDEXES} PRAGMA user_version = {FORMAT}; COMMIT;"))?;
     Ok(())
 }
 

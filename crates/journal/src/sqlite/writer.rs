@@ -168,7 +168,7 @@ impl Writer {
         let first_place = self.last_place + 1;
         rows::insert_facts(&self.conn, batch, num, first_place)?;
         rows::insert_blobs(&self.conn, batch, num)?;
-        rows::insert_marks(&self.conn, batch, num)?;
+        rows::insert_marks(&self.conn, &batch.marks, num)?;
         if let Some(tip) = &batch.tip {
             rows::insert_state(&self.conn, num, crate::TIP, tip)?;
         }

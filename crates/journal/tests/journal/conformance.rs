@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tolka_facts::event::{Parent, ParentKind};
-use tolka_facts::{Hash, Head};
+use tolka_facts::{CallId, Hash, Head, MessageId, RequestId, TurnId};
 use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Kin, Mark, MarkKind, Scope, SessionQuery, TIP};
 
 use crate::common::{batch, deleted, fact, facts, facts_of, follow, head, read_all, scope, session, told};
@@ -24,6 +24,7 @@ macro_rules! conform {
             the_first_value_of_a_watch_is_right
             marks_stay_where_they_were_first_set
             marks_of_the_last_move
+            a_mark_of_any_session_is_known
             marks_are_listed_by_kind_the_latest_first
             states_are_kept
             blobs_come_with_their_facts
@@ -232,19 +233,54 @@ pub(crate) async fn the_first_value_of_a_watch_is_right(open: Open<'_>) {
     assert_eq!(*bell.borrow_and_update(), 5, "published before it is answered");
 }
 
+fn named(marks: &[(Mark<'_>, u64)]) -> Vec<(String, u64)> {
+    marks.iter().map(|(mark, seq)| (mark.to_string(), *seq)).collect()
+}
+
 pub(crate) async fn marks_of_the_last_move(open: Open<'_>) {
-    let (journal, a) = (open(), session("a"));
-    let last = Mark::Chosen.to_string();
-    let marked = |append: Append, seqs: &[u64]| Append {
-        marks: seqs.iter().map(|seq| (last.clone(), *seq)).collect(),
-        ..append
+    let (journal, a, call) = (open(), session("a"), CallId::from("c"));
+    let (message, turn) = (MessageId::from("m"), TurnId::from("t"));
+    let moving = [Mark::Chosen, Mark::Commands, Mark::CallEnd(&call)];
+    // One that is named like a kind that moves is still of its own.
+    let staying = [Mark::Hidden(&message), Mark::Prompt(&turn), Mark::Artifact("p"), Mark::Key("call:c")];
+    let marked = |append: Append, seqs: &[u64]| {
+        let all = moving.iter().chain(&staying).flat_map(|mark| seqs.iter().map(|seq| (*mark, *seq)));
+        Append { marks: named(&all.collect::<Vec<_>>()), ..append }
+    };
+    let stand = async |journal: &dyn Journal, moved: u64| {
+        for (marks, seq) in [(&moving[..], moved), (&staying[..], 1)] {
+            for mark in marks {
+                assert_eq!(journal.mark(&a, &mark.to_string()).await.unwrap(), Some(seq), "{mark}");
+            }
+        }
+        let ends = journal.marks(&a, MarkKind::CallEnd, u64::MAX, 9).await.unwrap();
+        assert_eq!(ends, [moved], "calls alone, and only where they ended last");
     };
     journal.append(marked(batch(&a, 1..=3), &[1, 3])).await.unwrap();
-    assert_eq!(journal.mark(&a, &last).await.unwrap(), Some(3));
+    stand(&*journal, 3).await;
     journal.append(batch(&a, 4..=4)).await.unwrap();
     journal.append(marked(batch(&a, 5..=6), &[6])).await.unwrap();
     assert!(journal.append(marked(batch(&a, 6..=6), &[6])).await.is_err());
-    assert_eq!(open().mark(&a, &last).await.unwrap(), Some(6));
+    stand(&*open(), 6).await;
+}
+
+pub(crate) async fn a_mark_of_any_session_is_known(open: Open<'_>) {
+    let (journal, a, b) = (open(), session("a"), session("b"));
+    let (one, other) = (RequestId::from("one"), RequestId::from("other"));
+    journal.append(Append { marks: named(&[(Mark::Ask(&one), 1)]), ..batch(&a, 1..=1) }).await.unwrap();
+    let answered = named(&[(Mark::Answer(&one), 1)]);
+    journal.append(Append { marks: answered, ..told(&b, 1..=2, deleted(head(&b, "", 1))) }).await.unwrap();
+    let is_marked = async |journal: &dyn Journal, mark: Mark<'_>| journal.is_marked(&mark.to_string()).await.unwrap();
+    let journal = open();
+    for mark in [Mark::Ask(&one), Mark::Answer(&one)] {
+        assert!(is_marked(&*journal, mark).await, "{mark}");
+    }
+    for mark in [Mark::Ask(&other), Mark::Answer(&other), Mark::Key("one"), Mark::Chosen] {
+        assert!(!is_marked(&*journal, mark).await, "{mark}");
+    }
+    journal.purge(&b).await.unwrap();
+    assert!(!is_marked(&*journal, Mark::Answer(&one)).await, "its session is gone");
+    assert!(is_marked(&*journal, Mark::Ask(&one)).await);
 }
 
 pub(crate) async fn marks_stay_where_they_were_first_set(open: Open<'_>) {
@@ -273,10 +309,22 @@ pub(crate) async fn marks_stay_where_they_were_first_set(open: Open<'_>) {
 
 pub(crate) async fn marks_are_listed_by_kind_the_latest_first(open: Open<'_>) {
     let (journal, a, b) = (open(), session("a"), session("b"));
-    let marks = |names: &[(&str, u64)]| names.iter().map(|(name, seq)| ((*name).to_owned(), *seq)).collect();
-    let named = [("turn:x", 2), ("end:x", 3), ("turn:y:z", 4), ("artifact:turn:q", 5), ("end:y:z", 6), ("turn:w", 9)];
-    journal.append(Append { marks: marks(&named), ..batch(&a, 1..=9) }).await.unwrap();
-    journal.append(Append { marks: marks(&[("turn:x", 1)]), ..batch(&b, 1..=1) }).await.unwrap();
+    let [w, x, y] = ["w", "x", "y:z"].map(TurnId::from);
+    let marks = named(&[
+        (Mark::TurnStart(&x), 2),
+        (Mark::TurnEnd(&x), 3),
+        (Mark::TurnStart(&y), 4),
+        (Mark::Artifact("turn:q"), 5),
+        (Mark::Save(5), 5),
+        (Mark::Commands, 5),
+        (Mark::TurnEnd(&y), 6),
+        (Mark::Artifact("turn:q"), 7),
+        (Mark::Save(7), 7),
+        (Mark::Commands, 8),
+        (Mark::TurnStart(&w), 9),
+    ]);
+    journal.append(Append { marks, ..batch(&a, 1..=9) }).await.unwrap();
+    journal.append(Append { marks: named(&[(Mark::TurnStart(&x), 1)]), ..batch(&b, 1..=1) }).await.unwrap();
     let journal = open();
     for (session, kind, before, limit, expected) in [
         (&a, MarkKind::TurnStart, u64::MAX, 9, vec![9, 4, 2]),
@@ -284,6 +332,10 @@ pub(crate) async fn marks_are_listed_by_kind_the_latest_first(open: Open<'_>) {
         (&a, MarkKind::TurnStart, 2, 9, vec![]),
         (&a, MarkKind::TurnEnd, u64::MAX, 9, vec![6, 3]),
         (&a, MarkKind::Artifact, u64::MAX, 9, vec![5]),
+        (&a, MarkKind::Save, u64::MAX, 9, vec![7, 5]),
+        (&a, MarkKind::Save, 7, 9, vec![5]),
+        (&a, MarkKind::Commands, u64::MAX, 9, vec![8]),
+        (&a, MarkKind::Chosen, u64::MAX, 9, vec![]),
         (&a, MarkKind::Prompt, u64::MAX, 9, vec![]),
         (&b, MarkKind::TurnStart, u64::MAX, 9, vec![1]),
         (&session("none"), MarkKind::TurnStart, u64::MAX, 9, vec![]),

@@ -12,3 +12,4 @@ mod model;
 mod purge;
 mod sqlite;
 mod torn;
+mod upgrade;

@@ -3,11 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use tolka_facts::Head;
-use tolka_facts::event::{Parent, ParentKind};
-use tolka_journal::{Append, Journal, JournalError, Kin, MarkKind, Scope, SessionQuery, Sqlite, SqliteOptions};
+use tolka_journal::{Append, Journal, JournalError, Scope, SessionQuery, Sqlite, SqliteOptions};
 
-use crate::common::{batch, fact, head, open, read_all, scope, session, told};
+use crate::common::{batch, fact, open, read_all, scope, session};
 
 fn reopener() -> impl FnMut() -> Arc<dyn Journal> + Send {
     let dir = tempfile::tempdir().unwrap();
@@ -102,49 +100,6 @@ async fn a_new_file_has_nothing_of_what_an_older_one_left() {
     drop(journal);
     assert_eq!(read_all(&*open(new.path()), &scope(&a), 0).await.unwrap().len(), 2);
     assert!(!new.path().join("journal.db.new").exists());
-}
-
-#[tokio::test]
-async fn a_file_of_the_first_format_is_brought_up() {
-    let dir = tempfile::tempdir().unwrap();
-    let (journal, a) = (open(dir.path()), session("a"));
-    let marks = vec![("turn:x".to_owned(), 1), ("turn:y".to_owned(), 2)];
-    journal.append(Append { marks, ..told(&a, 1..=2, head(&a, "/", 1)) }).await.unwrap();
-    let (child, put_away) = (session("child"), session("old"));
-    let parent = Some(Parent { session: a.clone(), kind: ParentKind::Subagent });
-    journal.append(told(&child, 1..=1, Head { parent, ..head(&child, "/", 3) })).await.unwrap();
-    journal
-        .append(told(&put_away, 1..=1, Head { archived: true, busy: true, ..head(&put_away, "/", 4) }))
-        .await
-        .unwrap();
-    journal.close();
-    drop(journal);
-    let db = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
-    for index in ["sessions_open", "sessions_by_parent", "marks_by_kind"] {
-        db.execute_batch(&format!("DROP INDEX {index}")).unwrap();
-    }
-    for column in ["open", "archived", "parent", "subagent"] {
-        db.execute_batch(&format!("ALTER TABLE sessions DROP COLUMN {column}")).unwrap();
-    }
-    db.execute_batch("PRAGMA user_version = 1").unwrap();
-    drop(db);
-    let (journal, opened) = (open(dir.path()), SessionQuery { open: true, ..SessionQuery::default() });
-    assert_eq!(journal.marks(&a, MarkKind::TurnStart, u64::MAX, 9).await.unwrap(), [2, 1]);
-    assert_eq!(journal.sessions(opened.clone()).await.unwrap().len(), 1, "its head says so");
-    let listed = async |query: SessionQuery| -> Vec<_> {
-        journal.sessions(query).await.unwrap().into_iter().map(|row| row.head.id).collect()
-    };
-    let all = SessionQuery::default();
-    assert_eq!(
-        listed(SessionQuery { kin: Kin::ChildrenOf(a.clone()), ..all.clone() }).await,
-        std::slice::from_ref(&child)
-    );
-    assert_eq!(listed(SessionQuery { kin: Kin::NoSubagents, ..all.clone() }).await, [put_away.clone(), a.clone()]);
-    assert_eq!(listed(SessionQuery { unarchived: true, ..all }).await, [child, a.clone()]);
-    journal.append(told(&a, 3..=3, head(&a, "/", 2))).await.unwrap();
-    journal.append(told(&put_away, 2..=2, head(&put_away, "/", 5))).await.unwrap();
-    assert_eq!(journal.sessions(opened).await.unwrap(), []);
-    assert_eq!(read_all(&*journal, &scope(&a), 0).await.unwrap().len(), 3);
 }
 
 #[tokio::test]

@@ -124,15 +124,9 @@ fn clipped(line: &str) -> String {
 pub(super) async fn artifacts(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let row = find(&app, &id).await?;
     let (head, mut saved) = (row.head, Saved::default());
-    let marks = async |kind| app.journal().marks(&head.id, kind, row.seq.saturating_add(1), usize::MAX).await;
-    let (first, all) = (marks(MarkKind::Artifact).await?, marks(MarkKind::Save).await?);
-    if first.last() == all.last() {
-        for seq in all.into_iter().rev() {
-            saved.add(&fact_at(&app, &head.id, seq).await?);
-        }
-    } else {
-        // A session from before every save had its mark: the first one has none.
-        app.each_fact(&head.id, 0, |entry| saved.add(entry)).await?;
+    let saves = app.journal().marks(&head.id, MarkKind::Save, row.seq.saturating_add(1), usize::MAX).await?;
+    for seq in saves.into_iter().rev() {
+        saved.add(&fact_at(&app, &head.id, seq).await?);
     }
     let shown =
         saved.0.iter().map(|(artifact, created, updated)| shapes::artifact(&head, artifact, *created, *updated));

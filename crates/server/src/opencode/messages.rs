@@ -189,23 +189,21 @@ async fn find(app: &App, row: &SessionRow, message: &str) -> Result<Option<Value
         Some(place) => Some(place),
         None => app.mark(session, Mark::Step(&id)).await?,
     };
-    let (mut to, mut turns) = (row.seq, TURNS);
-    if let Some(place) = place {
-        let tip = app.tip_at(session, place).await?;
-        let queued = tip.queue.iter().find(|queued| queued.prompt.message == id).map(|queued| &queued.prompt.turn);
-        let turn = queued.or(tip.turn.as_ref().map(|turn| &turn.id));
-        let ended = match turn {
-            Some(turn) => app.mark(session, Mark::TurnEnd(turn)).await?,
-            None => None,
-        };
-        (to, turns) = (ended.unwrap_or(row.seq), 1);
-    }
-    // A step of a session that an older version wrote has no mark: then it is looked for, from the end.
+    let Some(place) = place else { return Ok(None) };
+    let tip = app.tip_at(session, place).await?;
+    let queued = tip.queue.iter().find(|queued| queued.prompt.message == id).map(|queued| &queued.prompt.turn);
+    let turn = queued.or(tip.turn.as_ref().map(|turn| &turn.id));
+    let ended = match turn {
+        Some(turn) => app.mark(session, Mark::TurnEnd(turn)).await?,
+        None => None,
+    };
+    let mut to = ended.unwrap_or(row.seq);
+    // A prompt that was dropped and a step outside of a turn have no end: they are looked for from that of the session.
     while to > 0 {
-        let page = quiet_page(app, session, to, turns).await?;
+        let page = quiet_page(app, session, to, 1).await?;
         let messages = messages_of(app, &page, row).await?;
         let found = messages.into_iter().find(|shown| shown["info"]["id"] == message);
-        if found.is_some() || place.is_some_and(|place| place > page.tip.seq) {
+        if found.is_some() || place > page.tip.seq {
             return Ok(found);
         }
         to = page.tip.seq;

@@ -11,17 +11,6 @@ use super::*;
 #[path = "../../../facts/tests/facts/runs.rs"]
 mod runs;
 
-/// As the session's actor sets them.
-fn marks(fact: &Fact) -> Vec<(String, u64)> {
-    let name = match &fact.event {
-        Event::TurnStarted(e) => Mark::TurnStart(&e.turn).to_string(),
-        Event::TurnEnded(e) => Mark::TurnEnd(&e.turn).to_string(),
-        Event::MessageHidden(e) => Mark::Hidden(&e.message).to_string(),
-        _ => return Vec::new(),
-    };
-    vec![(name, fact.seq)]
-}
-
 /// Random sessions, each in a journal of its own making; `look` is shown them one by one.
 fn sessions(cases: u32, look: &impl AsyncFn(&dyn Journal, &[Fact])) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -36,7 +25,11 @@ fn sessions(cases: u32, look: &impl AsyncFn(&dyn Journal, &[Fact])) {
             let session = SessionId::from(format!("ses_{}", made.get()));
             facts.iter_mut().for_each(|fact| fact.session = session.clone());
             runtime.block_on(async {
-                let marks = facts.iter().flat_map(marks).collect();
+                let (mut tip, mut marks) = (Tip::default(), Vec::new());
+                for fact in &facts {
+                    tip.apply(fact);
+                    marks.extend(Mark::of(fact, &tip).map(|mark| (mark.to_string(), fact.seq)));
+                }
                 let all = facts.iter().cloned().map(Arc::new).collect();
                 journal.append(Append { facts: all, marks, ..Append::default() }).await.unwrap();
                 look(journal.as_ref(), &facts).await;
@@ -46,7 +39,7 @@ fn sessions(cases: u32, look: &impl AsyncFn(&dyn Journal, &[Fact])) {
         .unwrap();
 }
 
-/// At the end of the session, one of the messages that it told.
+/// At the end of the session, one of the messages that it told; and once more, which says nothing new.
 fn hide_one(facts: &mut Vec<Fact>, which: Option<prop::sample::Index>) {
     let told: Vec<MessageId> = facts
         .iter()
@@ -59,8 +52,9 @@ fn hide_one(facts: &mut Vec<Fact>, which: Option<prop::sample::Index>) {
     let (Some(which), Some(last)) = (which, facts.last()) else { return };
     if !told.is_empty() {
         let message = which.get(&told).clone();
-        let fact = Draft::agent(MessageHidden { message }).stamp(last.session.clone(), last.seq + 1, last.time);
-        facts.push(fact);
+        let (session, seq, time) = (last.session.clone(), last.seq, last.time);
+        let hide = |n| Draft::agent(MessageHidden { message: message.clone() }).stamp(session.clone(), seq + n, time);
+        facts.extend([hide(1), hide(2)]);
     }
 }
 
@@ -101,21 +95,23 @@ fn pages_are_all_facts_in_a_row_and_each_knows_what_was_before() {
 #[test]
 fn a_message_that_was_hidden_later_is_known() {
     sessions(24, &async |journal, facts| {
-        let Some((last, _)) = facts.split_last() else { return };
+        let hides = |fact: &&Fact| matches!(fact.event, Event::MessageHidden(_));
+        let Some(first) = facts.iter().find(hides).or(facts.last()) else { return };
         let told = facts.iter().filter_map(|fact| match &fact.event {
             Event::PromptQueued(e) => Some(&e.message),
             Event::StepStarted(e) => Some(&e.message),
             _ => None,
         });
         let told: Vec<&MessageId> = told.collect();
-        let found = |after, to| hidden(journal, &last.session, after, to, told.iter().copied());
-        let expected = match &last.event {
+        let found = |after, to| hidden(journal, &first.session, after, to, told.iter().copied());
+        let expected = match &first.event {
             Event::MessageHidden(e) => HashSet::from([e.message.clone()]),
             _ => HashSet::new(),
         };
-        assert_eq!(found(last.seq - 1, last.seq).await.unwrap(), expected);
-        assert!(found(last.seq, u64::MAX).await.unwrap().is_empty(), "not after it");
-        assert!(found(0, last.seq - 1).await.unwrap().is_empty(), "not yet");
+        assert_eq!(found(first.seq - 1, first.seq).await.unwrap(), expected, "from between the two as well");
+        assert_eq!(found(first.seq - 1, u64::MAX).await.unwrap(), expected);
+        assert!(found(first.seq, u64::MAX).await.unwrap().is_empty(), "not after it");
+        assert!(found(0, first.seq - 1).await.unwrap().is_empty(), "not yet");
     });
 }
 

@@ -17,8 +17,8 @@ const TURNS: usize = 20;
 const MOST_TURNS: usize = 1000;
 /// A fact takes some 5 µs to read and fold: the longest turns are cut where a page would take a tenth of a second.
 const FACTS: u64 = 20_000;
-/// Each is read by itself. Older ones are in the facts, and on the disk.
-const ARTIFACTS: usize = 1000;
+/// Each save is read by itself. What was saved before these is in the facts, and on the disk.
+const SAVES: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct ViewQuery {
@@ -59,20 +59,15 @@ pub(super) async fn view(
 
 /// Each as it was last saved, in the order in which they were first.
 async fn artifacts(journal: &dyn Journal, session: &SessionId, at: u64) -> Result<Vec<ArtifactSaved>, JournalError> {
-    let mut artifacts = Vec::new();
-    for seq in journal.marks(session, MarkKind::Artifact, at + 1, ARTIFACTS).await? {
-        let Some(Event::ArtifactSaved(first)) = event(journal, session, seq).await? else { continue };
-        let saved = journal.mark(session, &Mark::Saved(&first.path).to_string()).await?;
-        let last = match saved.filter(|last| *last > seq && *last <= at) {
-            Some(last) => event(journal, session, last).await?,
-            None => None,
-        };
-        artifacts.push(match last {
-            Some(Event::ArtifactSaved(last)) => last,
-            _ => first,
-        });
+    let saves = journal.marks(session, MarkKind::Save, at.saturating_add(1), SAVES).await?;
+    let mut artifacts: Vec<ArtifactSaved> = Vec::new();
+    for seq in saves.into_iter().rev() {
+        let Some(Event::ArtifactSaved(saved)) = event(journal, session, seq).await? else { continue };
+        match artifacts.iter_mut().find(|known| known.path == saved.path) {
+            Some(known) => *known = saved,
+            None => artifacts.push(saved),
+        }
     }
-    artifacts.reverse();
     Ok(artifacts)
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn seeded(house: &House, facts: &[Fact], keep_every: u64) {
         let mut append = Append::default();
         for fact in batch {
             tip.apply(fact);
-            append.marks.extend(marks(fact, &tip).into_iter().map(|name| (name, fact.seq)));
+            append.marks.extend(Mark::of(fact, &tip).map(|mark| (mark.to_string(), fact.seq)));
             append.facts.push(Arc::new(fact.clone()));
             if fact.seq.is_multiple_of(keep_every) {
                 append.tip = Some(Kept { seq: tip.seq, idle: tip.is_idle(), state: serde_json::to_vec(&tip).unwrap() });
@@ -46,20 +46,6 @@ pub(crate) async fn seeded(house: &House, facts: &[Fact], keep_every: u64) {
         append.head = Some(tip.head.clone());
         house.journal.append(append).await.unwrap();
     }
-}
-
-fn marks(fact: &Fact, tip: &Tip) -> Vec<String> {
-    let mark = match &fact.event {
-        Event::PromptQueued(e) => Mark::Prompt(&e.turn),
-        Event::TurnStarted(e) => Mark::TurnStart(&e.turn),
-        Event::TurnEnded(e) => Mark::TurnEnd(&e.turn),
-        Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => Mark::CallEnd(&e.call),
-        Event::ArtifactSaved(e) => return vec![Mark::Artifact(&e.path).to_string(), Mark::Save(fact.seq).to_string()],
-        Event::MessageHidden(e) => Mark::Hidden(&e.message),
-        Event::Rewound(_) => Mark::Rewound(fact.seq),
-        _ => return Vec::new(),
-    };
-    vec![mark.to_string()]
 }
 
 struct Stage {

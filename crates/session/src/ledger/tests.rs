@@ -3,7 +3,7 @@ use tolka_facts::event::{
     ToolChanged, TurnEnded, TurnStarted,
 };
 use tolka_facts::{Blobs, CallId, Json, ToolStatus};
-use tolka_journal::{Sqlite, SqliteOptions, tip_at};
+use tolka_journal::{MarkKind, Sqlite, SqliteOptions, tip_at};
 
 use super::*;
 
@@ -87,7 +87,7 @@ async fn a_call_is_found_where_it_last_ended_and_an_artifact_by_its_path() {
     let end = 10 + 3 * 400 + 1;
     assert_eq!(mark(Mark::CallEnd(&call)).await, Some(end));
     assert_eq!((mark(Mark::Artifact("out/")).await, mark(Mark::Artifact("out")).await), (Some(6), None));
-    assert_eq!(mark(Mark::Saved("out/")).await, Some(end + 1), "the last time");
+    assert_eq!(journal.marks(&session, MarkKind::Save, u64::MAX, 9).await.unwrap(), [end + 1, 6], "every time");
     let kept = journal.kept(&session, TIP, end, false).await.unwrap();
     assert!(kept.is_some_and(|kept| !kept.idle && end - kept.seq < 2 * KEEP_EVERY));
     let facts = journal.read(&Scope::Session(session.clone()), 0, 4096).await.unwrap();

@@ -1,0 +1,157 @@
+//! Marks: places in a session that have a name, so that they are found without reading the facts around them.
+
+use std::fmt;
+
+use tolka_facts::{CallId, Event, Fact, MessageId, RequestId, Tip, TurnId};
+
+/// The names of marks, in one place for those who set and those who seek them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark<'a> {
+    /// Where the prompt of a turn was queued.
+    Prompt(&'a TurnId),
+    /// Where the prompt with this message was.
+    Message(&'a MessageId),
+    /// Where the step with this message started.
+    Step(&'a MessageId),
+    /// Where the prompt with this key was.
+    Key(&'a str),
+    TurnStart(&'a TurnId),
+    TurnEnd(&'a TurnId),
+    /// Where a permission or a question was asked.
+    Ask(&'a RequestId),
+    /// Where a permission or a question was answered.
+    Answer(&'a RequestId),
+    /// Where a tool call ended. Agents name their calls themselves; should one use a name again, the last call counts.
+    CallEnd(&'a CallId),
+    /// Where what is at this path was first saved as an artifact; a folder's path ends with a slash.
+    Artifact(&'a str),
+    /// That an artifact was saved by the fact at this place, for the first time or again. What the last save of a path
+    /// was depends on where one looks from, so there is no mark that moves for it.
+    Save(u64),
+    /// Where the agent last told its commands.
+    Commands,
+    /// Where a message was hidden. It was told before, and nothing shows it again: hiding it once more says nothing, and
+    /// whoever looks from between must find the first.
+    Hidden(&'a MessageId),
+    /// That messages were taken back by the fact at this place.
+    Rewound(u64),
+    /// Where a session was last chosen, in the server's own journal.
+    Chosen,
+}
+
+/// What marks are named for. Those of a kind can be listed in the order of what they stand at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MarkKind {
+    Prompt,
+    Message,
+    Step,
+    Key,
+    TurnStart,
+    TurnEnd,
+    Ask,
+    Answer,
+    CallEnd,
+    Artifact,
+    Save,
+    Commands,
+    Hidden,
+    Rewound,
+    Chosen,
+}
+
+impl MarkKind {
+    /// Marks of these kinds stand where they were set last, all others where they were set first: a request key that
+    /// was used stays where it was used.
+    const MOVING: [MarkKind; 3] = [MarkKind::CallEnd, MarkKind::Commands, MarkKind::Chosen];
+
+    /// What the names of its marks start with. The first colon ends it: an index goes by that.
+    pub(crate) fn prefix(self) -> &'static str {
+        match self {
+            MarkKind::Prompt => "prompt:",
+            MarkKind::Message => "message:",
+            MarkKind::Step => "step:",
+            MarkKind::Key => "key:",
+            MarkKind::TurnStart => "turn:",
+            MarkKind::TurnEnd => "end:",
+            MarkKind::Ask => "asked:",
+            MarkKind::Answer => "answered:",
+            MarkKind::CallEnd => "call:",
+            MarkKind::Artifact => "artifact:",
+            MarkKind::Save => "save:",
+            MarkKind::Commands => "commands:",
+            MarkKind::Hidden => "hidden:",
+            MarkKind::Rewound => "rewound:",
+            MarkKind::Chosen => "chosen:",
+        }
+    }
+}
+
+/// Whether the mark of this name is of a kind that moves.
+pub(crate) fn moves(name: &str) -> bool {
+    MarkKind::MOVING.iter().any(|kind| name.starts_with(kind.prefix()))
+}
+
+impl<'a> Mark<'a> {
+    /// The marks that a fact sets, all at its own place. The tip is the session's after the fact.
+    pub fn of(fact: &'a Fact, tip: &Tip) -> impl Iterator<Item = Mark<'a>> + use<'a> {
+        let one = |mark| [Some(mark), None, None];
+        let marks = match &fact.event {
+            Event::PromptQueued(e) => {
+                [Some(Mark::Prompt(&e.turn)), Some(Mark::Message(&e.message)), e.key.as_deref().map(Mark::Key)]
+            }
+            Event::StepStarted(e) => one(Mark::Step(&e.message)),
+            Event::TurnStarted(e) => one(Mark::TurnStart(&e.turn)),
+            Event::TurnEnded(e) => one(Mark::TurnEnd(&e.turn)),
+            // An update that comes late changes nothing, and a tip does not know its call.
+            Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => {
+                one(Mark::CallEnd(&e.call))
+            }
+            Event::ArtifactSaved(e) => [Some(Mark::Artifact(&e.path)), Some(Mark::Save(fact.seq)), None],
+            Event::CommandsSet(_) => one(Mark::Commands),
+            Event::PermissionAsked(e) => one(Mark::Ask(&e.request)),
+            Event::QuestionAsked(e) => one(Mark::Ask(&e.request)),
+            Event::PermissionAnswered(e) => one(Mark::Answer(&e.request)),
+            Event::QuestionAnswered(e) => one(Mark::Answer(&e.request)),
+            Event::MessageHidden(e) => one(Mark::Hidden(&e.message)),
+            Event::Rewound(_) => one(Mark::Rewound(fact.seq)),
+            Event::SessionChosen(_) => one(Mark::Chosen),
+            _ => [None; 3],
+        };
+        marks.into_iter().flatten()
+    }
+
+    fn kind(&self) -> MarkKind {
+        match self {
+            Mark::Prompt(_) => MarkKind::Prompt,
+            Mark::Message(_) => MarkKind::Message,
+            Mark::Step(_) => MarkKind::Step,
+            Mark::Key(_) => MarkKind::Key,
+            Mark::TurnStart(_) => MarkKind::TurnStart,
+            Mark::TurnEnd(_) => MarkKind::TurnEnd,
+            Mark::Ask(_) => MarkKind::Ask,
+            Mark::Answer(_) => MarkKind::Answer,
+            Mark::CallEnd(_) => MarkKind::CallEnd,
+            Mark::Artifact(_) => MarkKind::Artifact,
+            Mark::Save(_) => MarkKind::Save,
+            Mark::Commands => MarkKind::Commands,
+            Mark::Hidden(_) => MarkKind::Hidden,
+            Mark::Rewound(_) => MarkKind::Rewound,
+            Mark::Chosen => MarkKind::Chosen,
+        }
+    }
+}
+
+impl fmt::Display for Mark<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind().prefix())?;
+        match self {
+            Mark::Prompt(turn) | Mark::TurnStart(turn) | Mark::TurnEnd(turn) => turn.fmt(f),
+            Mark::Message(message) | Mark::Step(message) | Mark::Hidden(message) => message.fmt(f),
+            Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
+            Mark::CallEnd(call) => call.fmt(f),
+            Mark::Key(name) | Mark::Artifact(name) => f.write_str(name),
+            Mark::Save(seq) | Mark::Rewound(seq) => seq.fmt(f),
+            Mark::Commands | Mark::Chosen => Ok(()),
+        }
+    }
+}
