@@ -30,7 +30,7 @@ async fn got(house: &House, path: &str) -> Value {
     answer.json()
 }
 
-/// Everything that the two families load, against folds over all facts.
+/// Everything that the two families load, and the artifacts of a view, against folds over all facts.
 async fn compare(house: &House, facts: &[Fact]) {
     let Some(session) = facts.first().map(|fact| fact.session.to_string()) else { return };
     let whole = Whole::of(facts);
@@ -66,6 +66,11 @@ async fn compare(house: &House, facts: &[Fact]) {
         for field in ["events", "has_more", "first_idx", "last_idx"] {
             assert_eq!(page[field], expected[field], "{field} before {before}");
         }
+    }
+    // At the end: whoever asks for a view wakes the session, and a turn that was open is told to have ended.
+    for at in [1, facts.len() / 2, facts.len() - 1, facts.len()] {
+        let view = got(house, &format!("/v1/sessions/{session}/view?at={at}&turns=1")).await;
+        assert_eq!(view["artifacts"], whole::artifacts_at(&facts[..at]), "at {at}");
     }
 }
 

@@ -67,3 +67,16 @@ impl Whole {
         shown.collect()
     }
 }
+
+/// Each path as these facts saved it last, in the order of the first saves; a view without any leaves the list out.
+pub(crate) fn artifacts_at(facts: &[Fact]) -> Value {
+    let mut saved: Vec<&ArtifactSaved> = Vec::new();
+    for fact in facts {
+        let Event::ArtifactSaved(artifact) = &fact.event else { continue };
+        match saved.iter_mut().find(|known| known.path == artifact.path) {
+            Some(known) => *known = artifact,
+            None => saved.push(artifact),
+        }
+    }
+    if saved.is_empty() { Value::Null } else { json!(saved) }
+}
