@@ -57,9 +57,8 @@ pub enum EntryKind {
 pub struct Page {
     pub dialog_id: SessionId,
     pub events: Vec<Entry>,
-    /// Of all kinds, in the whole history. Left out where nobody has counted them: its client takes the page's then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_events: Option<usize>,
+    /// Of all kinds, in the whole history; see [`Tally`](super::Tally).
+    pub total_events: usize,
     pub has_more: bool,
     pub first_idx: u64,
     pub last_idx: u64,
@@ -163,7 +162,7 @@ impl History {
         let last_idx = indices.next_back().unwrap_or(first_idx);
         Page {
             dialog_id: self.dialog.clone(),
-            total_events: Some(self.shown().map(Group::len).sum()),
+            total_events: self.shown().map(Group::len).sum(),
             has_more: earlier > 0,
             first_idx,
             last_idx,
