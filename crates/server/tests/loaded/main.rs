@@ -122,7 +122,7 @@ impl Message for Event {
 fn pages_and_lists_are_what_all_facts_make() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let house = runtime.block_on(House::playing("codex", Pace::AtOnce));
-    let config = ProptestConfig { cases: 4, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
     let made = std::cell::Cell::new(0);
     TestRunner::new(config)
         .run(&(runs::run(), prop::option::of(undo()), any::<Index>()), |(facts, undo, cut)| {
