@@ -232,12 +232,14 @@ fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &Message
             group.said = Some(Said { idx: seq, words: EntryKind::Chat { content: String::new() } });
         }
         Packet::Reasoning { content: piece } => {
-            if let Some(EntryKind::Reasoning { content, .. }) = groups.last_mut().and_then(|g| g.reasoning.as_mut()) {
+            if let Some(EntryKind::Reasoning { content, .. }) =
+                last_of(groups, message).and_then(|g| g.reasoning.as_mut())
+            {
                 content.push_str(piece);
             }
         }
         Packet::Chat { content: piece } => {
-            let said = groups.last_mut().and_then(|g| g.said.as_mut());
+            let said = last_of(groups, message).and_then(|g| g.said.as_mut());
             if let Some(Said { words: EntryKind::Chat { content }, .. }) = said {
                 content.push_str(piece);
             }
@@ -281,9 +283,15 @@ fn last_or_new<'a>(
     seq: u64,
     goes_on: impl Fn(&Group) -> bool,
 ) -> &'a mut Group {
-    if !groups.last().is_some_and(|group| group.message == *message && !group.is_users() && goes_on(group)) {
+    // What comes after a rewind is not undone by it.
+    if !last_of(groups, message).is_some_and(|group| !group.is_rewound && !group.is_users() && goes_on(group)) {
         groups.push(Group::new(message, seq));
     }
     let last = groups.len() - 1;
     &mut groups[last]
+}
+
+/// The last group, unless the message's own has been hidden meanwhile.
+fn last_of<'a>(groups: &'a mut [Group], message: &MessageId) -> Option<&'a mut Group> {
+    groups.last_mut().filter(|group| group.message == *message)
 }

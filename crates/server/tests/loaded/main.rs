@@ -24,7 +24,15 @@ use tolka_facts::{Event, Fact, MessageId};
 
 use crate::house::House;
 use crate::seed::{long, seeded, seeded_after};
+use crate::total::{expected, total};
 use crate::whole::Whole;
+
+/// One that has begun: it takes up sessions with an open turn when it starts, and these are to stay as they are.
+async fn house() -> House {
+    let house = House::playing("codex", Pace::AtOnce).await;
+    got(&house, "/api/dialogs").await;
+    house
+}
 
 async fn got(house: &House, path: &str) -> Value {
     let answer = house.get(path).await;
@@ -32,8 +40,8 @@ async fn got(house: &House, path: &str) -> Value {
     answer.json()
 }
 
-/// Everything that the two families load, against folds over all facts.
-async fn compare(house: &House, facts: &[Fact]) {
+/// Everything that the two families load, with pages of these sizes, against folds over all facts.
+async fn compare(house: &House, facts: &[Fact], limits: &[usize]) {
     let Some(session) = facts.first().map(|fact| fact.session.to_string()) else { return };
     let whole = Whole::of(facts);
     assert_eq!(got(house, &format!("/api/build/sessions/{session}/messages")).await, whole.messages());
@@ -42,7 +50,7 @@ async fn compare(house: &House, facts: &[Fact]) {
     let results = results.as_array().unwrap().iter();
     let results: Vec<Value> = results.map(|row| json!([row["tool_call_id"], row["timestamp"]])).collect();
     assert_eq!(results, whole.results());
-    for limit in [1, 2, 5, 100_000] {
+    for &limit in limits {
         let (mut events, mut before) = (Vec::new(), None);
         loop {
             let cursor = before.map_or(String::new(), |before: u64| format!("&before={before}"));
@@ -58,7 +66,7 @@ async fn compare(house: &House, facts: &[Fact]) {
         assert_eq!(json!(events), serde_json::to_value(&whole.history.page(usize::MAX, None).events).unwrap());
     }
     // A place that is no message's is one as well.
-    for before in (0..=facts.len() as u64).rev().take(40) {
+    for before in (0..=facts.len() as u64).rev().take(20) {
         let page = got(house, &format!("/api/dialogs/{session}/history?limit=2&before={before}")).await;
         let expected = serde_json::to_value(whole.history.page(2, Some(before))).unwrap();
         assert_eq!(page, expected, "before {before}");
@@ -121,8 +129,8 @@ impl Message for Event {
 #[test]
 fn pages_and_lists_are_what_all_facts_make() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let house = runtime.block_on(House::playing("codex", Pace::AtOnce));
-    let config = ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() };
+    let house = runtime.block_on(house());
+    let config = ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() };
     let made = std::cell::Cell::new(0);
     TestRunner::new(config)
         .run(&(runs::run(), prop::option::of(undo()), any::<Index>()), |(facts, undo, cut)| {
@@ -134,12 +142,12 @@ fn pages_and_lists_are_what_all_facts_make() {
             let short = seed::renamed(short, &name, 0);
             runtime.block_on(async {
                 seeded(&house, &short, 7).await;
-                compare(&house, &short).await;
+                compare(&house, &short, &[1, 2, 5, 100_000]).await;
                 let there = late.len() - cut.index(late.len() - 512);
                 seeded(&house, &late[..there], 7).await;
-                got(&house, &format!("/api/dialogs/{name}_late/history")).await;
+                assert_eq!(total(&house, &late[..there]).await, expected(&late[..there]));
                 seeded_after(&house, &late, there, 7).await;
-                compare(&house, &late).await;
+                assert_eq!(total(&house, &late).await, expected(&late));
             });
             Ok(())
         })
@@ -149,8 +157,8 @@ fn pages_and_lists_are_what_all_facts_make() {
 /// Long enough for answers that come in pieces, for tips that are kept, and for pages of many turns.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_session_is_told_in_pieces() {
-    let house = House::playing("codex", Pace::AtOnce).await;
+    let house = house().await;
     let facts = long("ses_long", 15, 300);
     seeded(&house, &facts, 512).await;
-    compare(&house, &facts).await;
+    compare(&house, &facts, &[4, 100_000]).await;
 }

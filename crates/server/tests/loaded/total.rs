@@ -1,23 +1,22 @@
 //! How many events a dialog of AgentSmithy's has, whatever was kept of it.
 
 use serde_json::{Value, json};
-use tolka_agent::Pace;
 use tolka_facts::{Event, Fact, SessionId, TurnId};
 use tolka_journal::{Journal, Kept};
 
-use crate::got;
 use crate::house::House;
 use crate::seed::{long, seeded, seeded_after};
 use crate::whole::Whole;
+use crate::{got, house};
 
 const NAME: &str = "agentsmithy.total.1";
 
-async fn total(house: &House, facts: &[Fact]) -> u64 {
+pub(crate) async fn total(house: &House, facts: &[Fact]) -> u64 {
     let page = got(house, &format!("/api/dialogs/{}/history?limit=1", facts[0].session)).await;
     page["total_events"].as_u64().unwrap()
 }
 
-fn expected(facts: &[Fact]) -> u64 {
+pub(crate) fn expected(facts: &[Fact]) -> u64 {
     Whole::of(facts).history.page(usize::MAX, None).events.len() as u64
 }
 
@@ -43,7 +42,7 @@ fn end_of(facts: &[Fact], turn: usize) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_counted_from_where_they_were_counted_last() {
     const WRONG: u64 = 1000;
-    let house = House::playing("codex", Pace::AtOnce).await;
+    let house = house().await;
     let facts = long("ses_kept", 6, 300);
     let (first, last) = (end_of(&facts, 2), end_of(&facts, 4));
     let session = &facts[0].session;
@@ -68,7 +67,7 @@ async fn events_are_counted_from_where_they_were_counted_last() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn counts_of_another_version_are_not_used() {
-    let house = House::playing("codex", Pace::AtOnce).await;
+    let house = house().await;
     let facts = long("ses_version", 4, 20);
     seeded(&house, &facts, 512).await;
     let (session, idle) = (&facts[0].session, end_of(&facts, 2) as u64);
@@ -79,7 +78,7 @@ async fn counts_of_another_version_are_not_used() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_may_count_at_once() {
-    let house = House::playing("codex", Pace::AtOnce).await;
+    let house = house().await;
     let facts = long("ses_many", 5, 300);
     seeded(&house, &facts, 512).await;
     let ask = || total(&house, &facts);
