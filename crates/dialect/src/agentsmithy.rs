@@ -20,6 +20,7 @@ mod packet;
 mod patch;
 mod piece;
 mod result;
+mod tally;
 mod tools;
 
 pub(crate) use carriage::CARRIAGE;
@@ -29,4 +30,5 @@ pub use history::{Entry, EntryKind, History, Page};
 pub(crate) use law::law;
 pub use packet::farewell_packets;
 pub use result::{Hit, Problem, Run, ToolResult, Web, WebHit, read_result, result};
+pub use tally::{Counts, Tally};
 pub use tools::Call;

@@ -12,6 +12,7 @@ mod message;
 mod results;
 mod surroundings;
 mod telling;
+mod total;
 
 use std::collections::HashMap;
 

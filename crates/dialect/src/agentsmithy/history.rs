@@ -57,9 +57,8 @@ pub enum EntryKind {
 pub struct Page {
     pub dialog_id: SessionId,
     pub events: Vec<Entry>,
-    /// Of all kinds, in the whole history. Left out where nobody has counted them: its client takes the page's then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub total_events: Option<usize>,
+    /// Of all kinds, in the whole history; see [`Tally`](super::Tally).
+    pub total_events: usize,
     pub has_more: bool,
     pub first_idx: u64,
     pub last_idx: u64,
@@ -77,6 +76,8 @@ pub struct History {
 #[derive(Debug)]
 struct Group {
     message: MessageId,
+    /// The fact that began it.
+    at: u64,
     /// Undone, and not yet for good: it may be brought back until the next turn begins.
     is_rewound: bool,
     reasoning: Option<EntryKind>,
@@ -147,23 +148,17 @@ impl History {
     pub fn page(&self, limit: usize, before: Option<u64>) -> Page {
         let before = before.unwrap_or(u64::MAX);
         let earlier = self.said_before(before).saturating_sub(limit);
-        let start = if limit == 0 { before } else { self.indices().nth(earlier).unwrap_or(before) };
-        // What stands before all messages stands with the first, or alone if nothing was said at all.
-        let mut place = self.indices().next();
-        let mut events = Vec::new();
-        for group in self.shown() {
-            // An answer without words stands with the message before it.
-            place = group.said.as_ref().map(|said| said.idx).or(place);
-            if place.map_or(limit > 0, |place| place >= start && place < before) {
-                events.extend(group.entries());
-            }
-        }
-        let mut indices = events.iter().filter_map(|entry: &Entry| entry.idx);
+        // The first page has what stands before all messages as well.
+        let first = if earlier == 0 { Some(0) } else { self.indices().nth(earlier) };
+        let start = first.filter(|_| limit > 0).unwrap_or(before);
+        let on_page = |group: &&Group| (start..before).contains(&group.place());
+        let events: Vec<Entry> = self.shown().filter(on_page).flat_map(Group::entries).collect();
+        let mut indices = events.iter().filter_map(|entry| entry.idx);
         let first_idx = indices.next().unwrap_or_default();
         let last_idx = indices.next_back().unwrap_or(first_idx);
         Page {
             dialog_id: self.dialog.clone(),
-            total_events: Some(self.shown().map(Group::len).sum()),
+            total_events: self.shown().map(Group::len).sum(),
             has_more: earlier > 0,
             first_idx,
             last_idx,
@@ -181,15 +176,21 @@ impl History {
 }
 
 impl Group {
-    fn new(message: &MessageId) -> Self {
+    fn new(message: &MessageId, at: u64) -> Self {
         Group {
             message: message.clone(),
+            at,
             is_rewound: false,
             reasoning: None,
             said: None,
             calls: Vec::new(),
             edits: Vec::new(),
         }
+    }
+
+    /// Where pages are cut. An answer without words is between two messages, and so on the page of the first.
+    fn place(&self) -> u64 {
+        self.said.as_ref().map_or(self.at, |said| said.idx)
     }
 
     fn len(&self) -> usize {
@@ -215,39 +216,41 @@ impl Group {
 fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &MessageId, model: Option<&str>) {
     match packet {
         Packet::User { content, checkpoint } => {
-            let mut group = Group::new(message);
+            let mut group = Group::new(message, seq);
             let checkpoint = checkpoint.map(str::to_owned);
             let words = EntryKind::User { content: content.clone().into_owned(), checkpoint };
             group.said = Some(Said { idx: seq, words });
             groups.push(group);
         }
         Packet::ReasoningStart => {
-            let group = answer(groups, message, |group| group.reasoning.is_none() && group.said.is_none());
+            let group = answer(groups, message, seq, |group| group.reasoning.is_none() && group.said.is_none());
             group.reasoning =
                 Some(EntryKind::Reasoning { content: String::new(), model_name: model.map(str::to_owned) });
         }
         Packet::ChatStart => {
-            let group = answer(groups, message, |group| group.said.is_none());
+            let group = answer(groups, message, seq, |group| group.said.is_none());
             group.said = Some(Said { idx: seq, words: EntryKind::Chat { content: String::new() } });
         }
         Packet::Reasoning { content: piece } => {
-            if let Some(EntryKind::Reasoning { content, .. }) = groups.last_mut().and_then(|g| g.reasoning.as_mut()) {
+            if let Some(EntryKind::Reasoning { content, .. }) =
+                last_of(groups, message).and_then(|g| g.reasoning.as_mut())
+            {
                 content.push_str(piece);
             }
         }
         Packet::Chat { content: piece } => {
-            let said = groups.last_mut().and_then(|g| g.said.as_mut());
+            let said = last_of(groups, message).and_then(|g| g.said.as_mut());
             if let Some(Said { words: EntryKind::Chat { content }, .. }) = said {
                 content.push_str(piece);
             }
         }
         Packet::ToolCall { id, name, args } => {
             let (id, name, args) = ((*id).to_owned(), (*name).to_owned(), (*args).clone());
-            acting(groups, message).calls.push(EntryKind::ToolCall { id, name, args });
+            acting(groups, message, seq).calls.push(EntryKind::ToolCall { id, name, args });
         }
         Packet::FileEdit { file, diff } => {
             let (file, diff) = ((*file).to_owned(), diff.map(str::to_owned));
-            acting(groups, message).edits.push(EntryKind::FileEdit { file, diff });
+            acting(groups, message, seq).edits.push(EntryKind::FileEdit { file, diff });
         }
         // A history has no segments, and today's server keeps no errors in it.
         Packet::ChatEnd
@@ -260,20 +263,35 @@ fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &Message
 }
 
 /// The group that new words go to: the last one, if it has not acted yet and there is room for them.
-fn answer<'a>(groups: &'a mut Vec<Group>, message: &MessageId, has_room: impl Fn(&Group) -> bool) -> &'a mut Group {
-    let goes_on =
-        |group: &Group| group.message == *message && !group.has_acted() && !group.is_users() && has_room(group);
-    last_or_new(groups, message, goes_on)
+fn answer<'a>(
+    groups: &'a mut Vec<Group>,
+    message: &MessageId,
+    seq: u64,
+    has_room: impl Fn(&Group) -> bool,
+) -> &'a mut Group {
+    let goes_on = |group: &Group| !group.has_acted() && has_room(group);
+    last_or_new(groups, message, seq, goes_on)
 }
 
-fn acting<'a>(groups: &'a mut Vec<Group>, message: &MessageId) -> &'a mut Group {
-    last_or_new(groups, message, |group| group.message == *message && !group.is_users())
+fn acting<'a>(groups: &'a mut Vec<Group>, message: &MessageId, seq: u64) -> &'a mut Group {
+    last_or_new(groups, message, seq, |_| true)
 }
 
-fn last_or_new<'a>(groups: &'a mut Vec<Group>, message: &MessageId, goes_on: impl Fn(&Group) -> bool) -> &'a mut Group {
-    if !groups.last().is_some_and(goes_on) {
-        groups.push(Group::new(message));
+fn last_or_new<'a>(
+    groups: &'a mut Vec<Group>,
+    message: &MessageId,
+    seq: u64,
+    goes_on: impl Fn(&Group) -> bool,
+) -> &'a mut Group {
+    // What comes after a rewind is not undone by it.
+    if !last_of(groups, message).is_some_and(|group| !group.is_rewound && !group.is_users() && goes_on(group)) {
+        groups.push(Group::new(message, seq));
     }
     let last = groups.len() - 1;
     &mut groups[last]
+}
+
+/// The last group, unless the message's own has been hidden meanwhile.
+fn last_of<'a>(groups: &'a mut [Group], message: &MessageId) -> Option<&'a mut Group> {
+    groups.last_mut().filter(|group| group.message == *message)
 }

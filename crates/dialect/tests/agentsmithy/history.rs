@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tolka_dialect::agentsmithy::{EntryKind, History, Page};
+use tolka_dialect::agentsmithy::{Counts, EntryKind, History, Page, Tally};
 use tolka_facts::event::{MessageHidden, Model, Rewound, StepEnded, StepStarted, Stop, ThoughtAppended, Unrewound};
 use tolka_facts::{Event, Fact, MessageId, PartId, SessionId, Tip, ToolStatus};
 
@@ -114,13 +114,34 @@ fn what_was_undone_or_hidden_is_left_out() {
     assert_eq!(contents(&session), ["Hello", "Again"]);
 }
 
+#[test]
+fn a_tally_says_which_messages_it_cannot_count() {
+    let mut session = told();
+    session.end(Stop::EndTurn);
+    let mut tip = Tip::default();
+    let ended = session.facts.iter().position(|fact| matches!(fact.event, Event::TurnEnded(_))).unwrap() + 1;
+    session.facts[..ended].iter().for_each(|fact| tip.apply(fact));
+    let counted = |message: &str| {
+        let mut session = Session { facts: session.facts.clone(), ..Session::new() };
+        session.tell(MessageHidden { message: MessageId::from(message) });
+        let (mut tip, mut tally) = (tip.clone(), Tally::since(Counts { shown: 7, rewound: 0 }));
+        for fact in &session.facts[ended..] {
+            tip.apply(fact);
+            tally.apply(fact, &tip, &session.blobs);
+        }
+        (tally.counts().shown, tally.missing().to_vec())
+    };
+    assert_eq!(counted("msg_trn_2"), (7, vec![]));
+    assert_eq!(counted("msg_2").1, [MessageId::from("msg_2")]);
+}
+
 proptest! {
     /// Page by page, from the last back to the first, is the whole history; and it says what the stream said.
     #[test]
     fn pages_make_the_whole(session in journal(), limit in 1..5_usize) {
         let history = history(&session);
         let whole = history.page(usize::MAX, None);
-        prop_assert_eq!(whole.total_events, Some(whole.events.len()));
+        prop_assert_eq!(whole.total_events, whole.events.len());
         let (mut pages, mut before) = (Vec::<Page>::new(), None);
         loop {
             let page = history.page(limit, before);
@@ -183,4 +204,57 @@ proptest! {
         let before = whole.page(limit, None).first_idx;
         prop_assert_eq!(glued.page(limit, Some(before)), whole.page(limit, Some(before)));
     }
+    /// From any idle moment on, with all that is undone and brought back in between; where it cannot know, it says so.
+    #[test]
+    fn a_tally_counts_what_a_history_shows(
+        session in journal(), undo in prop::collection::vec((0..4_u8, any::<prop::sample::Index>()), 1..6),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let session = undone(session, &undo);
+        let (mut tip, mut tally) = (Tip::default(), Tally::default());
+        let mut idle = vec![(0, Tip::default(), Counts::default())];
+        for (at, fact) in (1..).zip(&session.facts) {
+            tip.apply(fact);
+            tally.apply(fact, &tip, &session.blobs);
+            let so_far = folded(&session, &mut Tip::default(), &session.facts[..at]).page(usize::MAX, None);
+            prop_assert_eq!(tally.counts().shown, so_far.total_events);
+            if tip.is_idle() {
+                idle.push((at, tip.clone(), tally.counts()));
+            }
+        }
+        let (from, mut tip, counts) = cut.get(&idle).clone();
+        let mut since = Tally::since(counts);
+        for fact in &session.facts[from..] {
+            tip.apply(fact);
+            since.apply(fact, &tip, &session.blobs);
+        }
+        if since.missing().is_empty() {
+            prop_assert_eq!(since.counts(), tally.counts());
+        }
+    }
+}
+
+/// At its idle moments, in turn: a message that was told is hidden, or all from it on is undone, or that is taken back, or
+/// nothing is.
+fn undone(mut session: Session, undo: &[(u8, prop::sample::Index)]) -> Session {
+    let (facts, mut undo) = (std::mem::take(&mut session.facts), undo.iter().cycle());
+    let (mut tip, mut told) = (Tip::default(), vec![MessageId::from("msg_unknown")]);
+    for fact in facts {
+        tip.apply(&fact);
+        session.tell(fact.event);
+        let Some(turn) = &tip.turn else {
+            let (how, which) = undo.next().unwrap();
+            let (message, checkpoint) = (which.get(&told).clone(), "c".to_owned());
+            match how {
+                0 => session.tell(MessageHidden { message }),
+                1 => session.tell(Rewound { checkpoint, message, files: vec![] }),
+                2 => session.tell(Unrewound { checkpoint, files: vec![] }),
+                _ => &mut session,
+            };
+            continue;
+        };
+        // A turn whose prompt nobody told has no message of its own.
+        told.extend(Some(turn.current_message()).filter(|message| !message.as_str().is_empty()).cloned());
+    }
+    session
 }

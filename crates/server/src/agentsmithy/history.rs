@@ -7,6 +7,7 @@ use tolka_dialect::agentsmithy::History;
 use tolka_facts::SessionId;
 use tolka_journal::MarkKind;
 
+use super::total::total;
 use super::{Answered, Params, find, number};
 use crate::app::App;
 use crate::fault::Fault;
@@ -17,9 +18,6 @@ use crate::stream::JournalBlobs;
 const LIMIT: u64 = 20;
 /// Turns that are read at first, then twice as many: a turn has two messages or more, and often far more.
 const TURNS: usize = 4;
-/// A dialog of up to so many facts is read whole, some ten milliseconds at the most, and its events are counted. To count
-/// those of a longer one would take all of it, for every page.
-const COUNTED: u64 = 4096;
 /// Facts that are read at a time to find where a message ends.
 const STEP: u64 = 64;
 
@@ -27,9 +25,9 @@ pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, Query(p
     let limit = usize::try_from(number(&params, "limit")?.unwrap_or(LIMIT)).unwrap_or(usize::MAX);
     let before = number(&params, "before")?;
     let row = find(&app, &id).await?;
-    let (history, is_whole) = Reading { app: &app, session: row.head.id, end: row.seq }.history(limit, before).await?;
-    let mut page = history.page(limit, before);
-    page.total_events = page.total_events.filter(|_| is_whole);
+    let reading = Reading { app: &app, session: row.head.id, end: row.seq };
+    let mut page = reading.history(limit, before).await?.page(limit, before);
+    page.total_events = total(&app, &reading.session, reading.end).await?;
     Ok(Json(page).into_response())
 }
 
@@ -41,19 +39,17 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// As many of the turns before an index as hold more than `limit` messages: one more tells that there are more. And
-    /// whether that is all there is.
-    async fn history(&self, limit: usize, before: Option<u64>) -> Result<(History, bool), Fault> {
+    /// As many of the turns before an index as hold more than `limit` messages: one more tells that there are more.
+    async fn history(&self, limit: usize, before: Option<u64>) -> Result<History, Fault> {
         let journal = self.app.journal().as_ref();
         let mut history = History::new(self.session.clone());
         let mut to = before.map_or(self.end, |before| before.saturating_sub(1).min(self.end));
         let mut turns = TURNS;
         // A rewind takes back what is before it up to a message that may stand anywhere. (Nothing rewinds yet.)
-        let is_short = self.end <= COUNTED;
-        if is_short || !journal.marks(&self.session, MarkKind::Rewound, u64::MAX, 1).await?.is_empty() {
+        if !journal.marks(&self.session, MarkKind::Rewound, u64::MAX, 1).await?.is_empty() {
             (to, turns) = (self.end, usize::MAX);
         }
-        let (before, has_end) = (before.unwrap_or(u64::MAX), to == self.end);
+        let before = before.unwrap_or(u64::MAX);
         loop {
             let page = Page::back_from(journal, &self.session, to, Reach::turns(turns)).await?;
             let (part, end) = self.fold(&page, before).await?;
@@ -61,7 +57,7 @@ impl Reading<'_> {
             history.prepend(part);
             history.hide(&gone);
             if history.said_before(before) > limit || !page.has_more() {
-                return Ok((history, has_end && !page.has_more()));
+                return Ok(history);
             }
             (to, turns) = (page.tip.seq, turns.saturating_mul(2));
         }

@@ -32,7 +32,14 @@ pub(crate) fn renamed(facts: Vec<Fact>, session: &str, late: usize) -> Vec<Fact>
 
 /// A tip is kept after every so many facts.
 pub(crate) async fn seeded(house: &House, facts: &[Fact], keep_every: u64) {
+    seeded_after(house, facts, 0, keep_every).await;
+}
+
+/// Those that come after the first few, which are there.
+pub(crate) async fn seeded_after(house: &House, facts: &[Fact], there: usize, keep_every: u64) {
+    let (there, facts) = facts.split_at(there);
     let mut tip = Tip::default();
+    there.iter().for_each(|fact| tip.apply(fact));
     for batch in facts.chunks(256) {
         let mut append = Append::default();
         for fact in batch {
