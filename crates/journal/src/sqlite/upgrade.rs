@@ -12,6 +12,8 @@ use super::{queries, rows};
 use crate::{JournalError, Mark, Scope};
 
 const PAGE: usize = 512;
+/// A start that reads more facts than this is one that somebody waits for, and is told why.
+const LONG: u64 = 100_000;
 
 /// What format 2 added to the tables. The heads know it; a session whose head cannot be read may be one that a restart
 /// has to take up.
@@ -36,12 +38,14 @@ const MARKS: &str = "
     UPDATE marks SET name = 'chosen:' WHERE name = 'last:chosen';
 ";
 
-/// Format 1 knew fewer marks, so its facts are read once, some 5 µs each. The log grows with the marks, which are few, and
-/// not with the facts.
+/// Format 1 knew fewer marks, so its facts are read once. The log grows with the marks, which are few, and not with the
+/// facts.
 pub(super) fn bring_up(conn: &Connection, site: &Site) -> Result<(), Fault> {
     let (begun, facts) = (Instant::now(), last_place(conn)?);
     let path = site.db.display();
-    tracing::info!(%path, facts, "the journal is of an older format; it is read once to bring it up");
+    if facts > LONG {
+        tracing::warn!(%path, facts, "the journal is of an older format; it is read once to bring it up");
+    }
     let upgrade = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
     upgrade.execute_batch(COLUMNS)?;
     upgrade.execute_batch(MARKS)?;
@@ -51,7 +55,11 @@ pub(super) fn bring_up(conn: &Connection, site: &Site) -> Result<(), Fault> {
     upgrade.execute_batch(&format!("{INDEXES} PRAGMA user_version = {FORMAT};"))?;
     upgrade.commit()?;
     let seconds = begun.elapsed().as_secs_f32();
-    tracing::info!(%path, seconds, "the journal has been brought up to format {FORMAT}");
+    if facts > LONG {
+        tracing::warn!(%path, seconds, "the journal has been brought up to format {FORMAT}");
+    } else {
+        tracing::info!(%path, seconds, "the journal has been brought up to format {FORMAT}");
+    }
     Ok(())
 }
 
