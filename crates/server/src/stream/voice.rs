@@ -130,7 +130,7 @@ impl Voice {
 
     /// About what it remembers of turns that are open.
     pub(super) fn weight(&self) -> usize {
-        self.speakers.values().map(|speaker| open_text(&speaker.tip)).sum()
+        self.speakers.values().map(|speaker| speaker.tip.open_bytes()).sum()
     }
 
     /// The payloads of facts in a row, with their positions: for readers that want no stream.
@@ -290,10 +290,4 @@ impl OpenChunk {
         self.chunk.bytes = budget.count(self.bytes, self.chunk.beside());
         self.chunk
     }
-}
-
-fn open_text(tip: &Tip) -> usize {
-    let Some(turn) = &tip.turn else { return 0 };
-    let text = turn.text.as_ref().map_or(0, |text| text.text.len());
-    text + turn.tools.iter().map(|tool| tool.live_input.len() + tool.live_output.len()).sum::<usize>()
 }
