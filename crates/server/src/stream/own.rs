@@ -22,8 +22,8 @@ pub(super) struct Own {
 
 pub(super) enum Read {
     Chunk(Box<Own>, Chunk),
-    /// There is nothing more now.
-    AtHead,
+    /// What comes next it can share: the channel's log has it, or nobody has it yet.
+    CaughtUp,
     /// Nothing will come any more: the session has been purged.
     Gone,
 }
@@ -45,11 +45,15 @@ impl Own {
         channel: Arc<Channel>,
         cursor: Cursor,
     ) -> Result<Read, JournalError> {
+        // On a channel that never rests the head would never be met.
+        if tongues.log_has(&channel, cursor) {
+            return Ok(Read::CaughtUp);
+        }
         let _turn = tongues.turn_behind(&mut own).await;
         let mut own = own.unwrap_or_else(|| Box::new(Own::new(&tongues, channel, cursor)));
         let page = own.follow.ready(own.limit).await?;
         if page.is_empty() {
-            return Ok(if own.follow.is_gone() { Read::Gone } else { Read::AtHead });
+            return Ok(if own.follow.is_gone() { Read::Gone } else { Read::CaughtUp });
         }
         let chunk = own.voice.speak(&page, cursor, tongues.budget().write()).await?;
         let told = page.partition_point(|entry| entry.place <= chunk.to);

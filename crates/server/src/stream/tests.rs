@@ -131,6 +131,25 @@ async fn what_nobody_needs_is_not_kept() {
     assert_eq!(tongues.budget().used(), 0);
 }
 
+#[tokio::test]
+async fn a_reader_that_fell_behind_shares_again_although_its_channel_never_rests() {
+    let mut house = House::new().await;
+    let tongues = house.tongues(LIMIT, Duration::ZERO);
+    let mut lively = house.reader(&tongues, Dialect::Tolka, house.told);
+    let mut behind = house.reader(&tongues, Dialect::Tolka, 0);
+    let mut told = next(&mut behind).await.to_vec();
+    assert!(!behind.is_sharing(), "the log began after what it lacks");
+    for text in ["one", "two", "three"] {
+        // Whenever it asks, there is more: it never finds itself at the head.
+        house.say(text).await;
+        drop(next(&mut lively).await);
+        told.extend_from_slice(&next(&mut behind).await);
+        assert!(behind.is_sharing(), "it encodes for itself what the log has");
+    }
+    let alone = house.tongues(LIMIT, Duration::ZERO);
+    assert_eq!(told, read_to(&mut house.reader(&alone, Dialect::Tolka, 0), house.told).await);
+}
+
 /// Each fact is larger than a write, so this is about what a reader holds at the least.
 const GIANT: usize = 100 * 1024;
 const GIANTS: usize = 3;

@@ -83,6 +83,11 @@ impl Tongue {
         drop(old);
     }
 
+    pub(super) fn log_has(&self, cursor: Cursor) -> bool {
+        let log = self.log();
+        !log.ended && cursor.before() >= log.start
+    }
+
     pub(super) fn told_at(&self) -> Instant {
         self.log().told_at
     }

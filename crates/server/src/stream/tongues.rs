@@ -6,10 +6,10 @@ use tokio::sync::{Notify, SemaphorePermit, watch};
 use tokio::time::{Instant, timeout};
 use tolka_journal::Journal;
 
-use super::Channel;
 use super::budget::{Budget, Gate, LIMIT};
 use super::own::Own;
 use super::tongue::Tongue;
+use super::{Channel, Cursor};
 
 /// How long those who find no room wait before clients are asked to make some, and again after that.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -83,6 +83,15 @@ impl Tongues {
         // This may have been its last reader, and a tongue that goes takes the lock.
         drop(found);
         tongue
+    }
+
+    /// Whether a reader at this cursor can share what the channel tells.
+    pub(super) fn log_has(&self, channel: &Channel, cursor: Cursor) -> bool {
+        let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = open.get(channel).and_then(Weak::upgrade);
+        // A tongue that goes takes the lock.
+        drop(open);
+        found.is_some_and(|tongue| tongue.log_has(cursor))
     }
 
     /// Called by a tongue that is gone. Another may have taken its place.
