@@ -124,11 +124,13 @@ impl Tongues {
             self.0.short.notify_waiters();
             self.trim();
             if timeout(PATIENCE, self.budget().room(gate)).await.is_err() {
-                tracing::warn!(
-                    bytes = self.budget().used(),
-                    "streams have no room; clients that stand still are cut off"
-                );
-                self.0.pressure.send_replace(Instant::now().checked_sub(STILL));
+                let now = Instant::now();
+                let asked = self.0.pressure.send_replace(now.checked_sub(STILL));
+                // While a shortage lasts somebody asks after each PATIENCE; it is told of once.
+                if asked.is_none_or(|before| now - before > STILL + 2 * PATIENCE) {
+                    let bytes = self.budget().used();
+                    tracing::warn!(bytes, "streams have no room; clients that stand still are cut off");
+                }
             }
         }
         turn
