@@ -49,7 +49,7 @@ impl Own {
         if tongues.log_has(&channel, cursor) {
             return Ok(Read::CaughtUp);
         }
-        let _turn = tongues.turn_behind(&mut own).await;
+        let turn = tongues.turn_behind(&mut own).await;
         let mut own = own.unwrap_or_else(|| Box::new(Own::new(&tongues, channel, cursor)));
         let page = own.follow.ready(own.limit).await?;
         if page.is_empty() {
@@ -60,6 +60,8 @@ impl Own {
         own.limit = if told < page.len() { told + 1 } else { (2 * own.limit).min(PAGE) };
         own.follow.rewind(chunk.to);
         own.held.set(own.voice.weight());
+        drop(turn);
+        own.voice.keep_states().await;
         Ok(Read::Chunk(own, chunk))
     }
 }

@@ -61,6 +61,11 @@ impl Tongues {
         self.0.gather
     }
 
+    /// Bytes that streams hold now: what the budget bounds, and what channels remember of open turns.
+    pub(crate) fn memory(&self) -> usize {
+        self.budget().used() + self.all_open().iter().map(|tongue| tongue.remembered()).sum::<usize>()
+    }
+
     /// Set to a moment when memory is short: a connection whose client has taken nothing since then is cut off, and comes
     /// back at its position when it can.
     pub(crate) fn pressure(&self) -> watch::Receiver<Option<Instant>> {
@@ -136,13 +141,14 @@ impl Tongues {
         turn
     }
 
+    fn all_open(&self) -> Vec<Arc<Tongue>> {
+        let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().filter_map(Weak::upgrade).collect()
+    }
+
     fn trim(&self) {
-        let open: Vec<_> = {
-            let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.values().filter_map(Weak::upgrade).collect()
-        };
         let long_ago = Instant::now().checked_sub(PATIENCE);
-        for tongue in open {
+        for tongue in self.all_open() {
             if long_ago.is_some_and(|long_ago| tongue.told_at() < long_ago) {
                 tongue.trim(self.budget().share());
             }
