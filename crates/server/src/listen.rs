@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{HttpService, service_fn};
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -26,6 +26,7 @@ use tolka_facts::event::InstanceDisposed;
 use self::socket::{Socket, Stall};
 use crate::app::App;
 use crate::guard::guard;
+use crate::request::Resumable;
 
 /// Beside the readers, so many connections for everything else.
 const OTHER_CONNECTIONS: usize = 1024;
@@ -115,7 +116,7 @@ pub(crate) async fn serve(
 fn service(
     app: App,
     router: TowerToHyperService<Router>,
-) -> impl HttpService<Incoming, ResBody = Body, Error = Infallible, Future: Send> {
+) -> impl Service<Request<Incoming>, Response = Response<Body>, Error = Infallible, Future: Send> {
     service_fn(move |request: Request<Incoming>| {
         // Boxed, so that it is gone when a stream begins: hyper keeps the place of an answer as long as the connection.
         let answer = Box::pin(guard(app.clone(), request.map(Body::new), router.clone()));
@@ -126,11 +127,19 @@ fn service(
 /// `_place` is given back with the connection.
 async fn connection<S>(socket: TcpStream, service: S, mut orders: watch::Receiver<Order>, _place: OwnedSemaphorePermit)
 where
-    S: HttpService<Incoming, ResBody = Body, Error = Infallible>,
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
 {
     // Frames are gathered before they are written; waiting for more would only delay them.
     let _ = socket.set_nodelay(true);
     let stall = Stall::default();
+    let service = service_fn(|request| {
+        let (answer, stall) = (service.call(request), stall.clone());
+        async move {
+            let Ok(response) = answer.await;
+            stall.answers(response.extensions().get::<Resumable>().is_some());
+            Ok::<_, Infallible>(response)
+        }
+    });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
@@ -143,8 +152,8 @@ where
             Ok(()) = orders.changed() => {
                 let order = *orders.borrow_and_update();
                 if order.stop {
-                    Pin::new(&mut connection).graceful_shutdown();
-                } else if order.stalled_since.is_some_and(|moment| stall.lasts_since(moment)) {
+                    std::pin::Pin::new(&mut connection).graceful_shutdown();
+                } else if stall.is_of_stream() && order.stalled_since.is_some_and(|moment| stall.lasts_since(moment)) {
                     tracing::debug!("a client that takes nothing was cut off: memory is short");
                     connection.into_parts().io.into_inner().cut();
                     return;
@@ -160,9 +169,9 @@ where
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use axum::http::Response;
-    use futures_util::stream;
+    use futures_util::{StreamExt, stream};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::sync::mpsc;
 
@@ -170,20 +179,26 @@ mod tests {
 
     async fn connect(
         listener: &TcpListener,
-        body: Body,
+        response: Response<Body>,
         orders: &watch::Sender<Order>,
     ) -> (TcpStream, tokio::task::JoinHandle<()>) {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, _) = listener.accept().await.unwrap();
-        let body = Mutex::new(Some(body));
+        let response = Mutex::new(Some(response));
         let service = service_fn(move |_: Request<Incoming>| {
-            let response = Response::new(body.lock().unwrap().take().unwrap());
+            let response = response.lock().unwrap().take().unwrap();
             async { Ok::<_, Infallible>(response) }
         });
         let place = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
         let task = tokio::spawn(connection(socket, service, orders.subscribe(), place));
         client.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
         (client, task)
+    }
+
+    fn told(body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        response.extensions_mut().insert(Resumable);
+        response
     }
 
     async fn read_until(client: &mut TcpStream, word: &str) {
@@ -194,14 +209,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn when_memory_is_short_those_who_take_nothing_are_cut_off_and_nobody_else() {
+    async fn when_memory_is_short_streams_that_nobody_takes_are_cut_off_and_nothing_else() {
+        const PIECE: usize = 65536;
+        const DOWNLOAD: usize = 512;
         let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let orders = watch::Sender::new(Order::default());
-        let endless = stream::repeat_with(|| Ok::<_, Infallible>(vec![7; 65536]));
-        let (mut stalled, mut cut) = connect(&listener, Body::from_stream(endless), &orders).await;
+        let endless = || stream::repeat_with(|| Ok::<_, Infallible>(vec![7; PIECE]));
+        let given = Arc::new(AtomicUsize::new(0));
+        let file = endless().take(DOWNLOAD).inspect({
+            let given = given.clone();
+            move |_| _ = given.fetch_add(1, Ordering::Relaxed)
+        });
+        let (mut download, spared) = connect(&listener, Response::new(Body::from_stream(file)), &orders).await;
+        let (mut stalled, mut cut) = connect(&listener, told(Body::from_stream(endless())), &orders).await;
         let (say, said) = mpsc::channel::<Result<&str, Infallible>>(1);
-        let told = stream::unfold(said, async |mut said| Some((said.recv().await?, said)));
-        let (mut idle, kept) = connect(&listener, Body::from_stream(told), &orders).await;
+        let words = stream::unfold(said, async |mut said| Some((said.recv().await?, said)));
+        let (mut idle, kept) = connect(&listener, told(Body::from_stream(words)), &orders).await;
         say.send(Ok("first")).await.unwrap();
         read_until(&mut idle, "first").await;
 
@@ -220,5 +243,12 @@ mod tests {
         say.send(Ok("second")).await.unwrap();
         read_until(&mut idle, "second").await;
         assert!(!kept.is_finished());
+
+        assert!(given.load(Ordering::Relaxed) < DOWNLOAD, "the download did not stand still");
+        assert!(!spared.is_finished(), "it holds nothing that is short");
+        let mut taken = Vec::new();
+        while taken.len() < DOWNLOAD * PIECE {
+            assert_ne!(download.read_buf(&mut taken).await.unwrap(), 0, "closed after {} bytes", taken.len());
+        }
     }
 }

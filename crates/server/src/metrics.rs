@@ -65,7 +65,7 @@ impl Metrics {
         metric("tolka_readers", "gauge", "Streams that are open.", &[("", read(&self.readers))]);
         metric("tolka_streams_total", "counter", "Streams that were opened.", &[("", read(&self.streams))]);
         metric("tolka_stream_bytes_total", "counter", "Bytes told on streams.", &[("", read(&self.bytes))]);
-        let help = "Encoded bytes that streams hold, shared or not.";
+        let help = "Bytes that streams hold: encoded ones, shared or not, and what is remembered of open turns.";
         metric("tolka_stream_memory_bytes", "gauge", help, &[("", memory as u64)]);
         out
     }

@@ -138,9 +138,16 @@ impl hyper::body::Body for Telling {
     }
 }
 
+/// On an answer that holds memory of streams and can be taken up where it broke off: its connection may be cut when
+/// memory is short.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resumable;
+
 /// A stream of server-sent events.
 pub(crate) fn stream(seat: Seat, reader: Reader, at_shutdown: AtShutdown) -> Response {
-    event_stream(Body::new(Telling { reader, seat, at_shutdown }))
+    let mut response = event_stream(Body::new(Telling { reader, seat, at_shutdown }));
+    response.extensions_mut().insert(Resumable);
+    response
 }
 
 /// Says in its headers which turn a stream tells, and where that can be read again.

@@ -57,8 +57,7 @@ async fn openapi() -> Response {
 }
 
 pub(crate) async fn metrics(State(app): State<App>) -> Response {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text(app.tongues.budget().used()))
-        .into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text(app.tongues.memory())).into_response()
 }
 
 /// What stands in a fact as a head and a hash, whole.

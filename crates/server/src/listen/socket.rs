@@ -9,18 +9,33 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// Since when a write has waited. Shared with the loop, because hyper keeps the socket to itself.
+/// Since when a write has waited, and of what. Shared with the loop, because hyper keeps the socket to itself.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Stall(Arc<Mutex<Option<Instant>>>);
+pub(super) struct Stall(Arc<Mutex<Waits>>);
+
+#[derive(Debug, Default)]
+struct Waits {
+    since: Option<Instant>,
+    of_stream: bool,
+}
 
 impl Stall {
     /// Whether the client has taken nothing since that moment although there was something.
     pub(super) fn lasts_since(&self, moment: Instant) -> bool {
-        self.since().is_some_and(|since| since <= moment)
+        self.waits().since.is_some_and(|since| since <= moment)
+    }
+
+    /// Whether what is being answered is a stream that can be taken up again.
+    pub(super) fn is_of_stream(&self) -> bool {
+        self.waits().of_stream
+    }
+
+    pub(super) fn answers(&self, with_stream: bool) {
+        self.waits().of_stream = with_stream;
     }
 
     /// Only one task ever looks, and nothing panics while it does.
-    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn waits(&self) -> MutexGuard<'_, Waits> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,12 +58,12 @@ impl Socket {
     }
 
     fn noted(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        let mut since = self.stall.since();
+        let mut waits = self.stall.waits();
         match &written {
-            Poll::Pending => *since = since.or_else(|| Some(Instant::now())),
-            Poll::Ready(_) => *since = None,
+            Poll::Pending => waits.since = waits.since.or_else(|| Some(Instant::now())),
+            Poll::Ready(_) => waits.since = None,
         }
-        drop(since);
+        drop(waits);
         written
     }
 }

@@ -91,7 +91,8 @@ impl Budget {
         if self.used() < self.limit / 4 { WRITE } else { SMALL_WRITE }
     }
 
-    /// What each channel may keep: all of them together a quarter.
+    /// What each channel may keep: all of them together a quarter. With many channels it is less than a write, and can be:
+    /// the newest chunk stays until the next, and a write for each of a thousand channels would be the whole limit.
     pub(super) fn share(&self) -> usize {
         KEPT.min(self.limit / 4 / self.channels.load(Ordering::Relaxed).max(1))
     }

@@ -22,8 +22,8 @@ pub(super) struct Own {
 
 pub(super) enum Read {
     Chunk(Box<Own>, Chunk),
-    /// There is nothing more now.
-    AtHead,
+    /// What comes next it can share: the channel's log has it, or nobody has it yet.
+    CaughtUp,
     /// Nothing will come any more: the session has been purged.
     Gone,
 }
@@ -45,17 +45,23 @@ impl Own {
         channel: Arc<Channel>,
         cursor: Cursor,
     ) -> Result<Read, JournalError> {
-        let _turn = tongues.turn_behind(&mut own).await;
+        // On a channel that never rests the head would never be met.
+        if tongues.log_has(&channel, cursor) {
+            return Ok(Read::CaughtUp);
+        }
+        let turn = tongues.turn_behind(&mut own).await;
         let mut own = own.unwrap_or_else(|| Box::new(Own::new(&tongues, channel, cursor)));
         let page = own.follow.ready(own.limit).await?;
         if page.is_empty() {
-            return Ok(if own.follow.is_gone() { Read::Gone } else { Read::AtHead });
+            return Ok(if own.follow.is_gone() { Read::Gone } else { Read::CaughtUp });
         }
         let chunk = own.voice.speak(&page, cursor, tongues.budget().write()).await?;
         let told = page.partition_point(|entry| entry.place <= chunk.to);
         own.limit = if told < page.len() { told + 1 } else { (2 * own.limit).min(PAGE) };
         own.follow.rewind(chunk.to);
         own.held.set(own.voice.weight());
+        drop(turn);
+        own.voice.keep_states().await;
         Ok(Read::Chunk(own, chunk))
     }
 }

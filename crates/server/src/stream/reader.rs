@@ -158,6 +158,11 @@ impl Reader {
         self.cursor
     }
 
+    #[cfg(test)]
+    pub(super) fn is_sharing(&self) -> bool {
+        matches!(self.source, Source::Shared(_))
+    }
+
     /// What comes after the cursor.
     fn poll_rest(&mut self, cx: &mut Context<'_>) -> Poll<Result<Rest, JournalError>> {
         loop {
@@ -184,7 +189,7 @@ impl Reader {
                         self.read_on(Some(own));
                         return Poll::Ready(Ok(rest));
                     }
-                    Read::AtHead => self.share(),
+                    Read::CaughtUp => self.share(),
                     Read::Gone => return Poll::Ready(Ok(self.nothing_more())),
                 },
             }

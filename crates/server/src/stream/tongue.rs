@@ -16,7 +16,8 @@ use super::waiters::{Ticket, Waiters};
 use super::{Channel, Cursor, Follow, Tongues, Until, Voice};
 
 const PAGE: usize = 256;
-/// After this much silence its readers are at the head, or read for themselves: the log has no more use.
+/// After this much silence its readers are at the head, or read for themselves: the log has no more use, and what
+/// the voice knows is made again from the journal.
 const QUIET: Duration = Duration::from_secs(10);
 
 pub(super) struct Tongue {
@@ -34,6 +35,8 @@ struct Log {
     to: u64,
     weight: usize,
     told_at: Instant,
+    /// What the voice remembers. It is no chunk and makes nobody wait: what is told live cannot do without it.
+    remembered: usize,
     waiters: Waiters,
     /// The session was purged, or the journal cannot be read.
     ended: bool,
@@ -48,6 +51,7 @@ impl Tongue {
             to: at,
             weight: 0,
             told_at: Instant::now(),
+            remembered: 0,
             waiters: Waiters::default(),
             ended: false,
         };
@@ -63,8 +67,9 @@ impl Tongue {
     }
 
     /// Wakes all who wait for it.
-    fn publish(&self, chunk: Chunk) {
+    fn publish(&self, chunk: Chunk, remembered: usize) {
         let mut log = self.log();
+        log.remembered = remembered;
         log.weight += chunk.weight();
         log.to = chunk.to;
         log.told_at = Instant::now();
@@ -81,6 +86,24 @@ impl Tongue {
     pub(super) fn trim(&self, most: usize) {
         let old = self.log().trim(most, 0);
         drop(old);
+    }
+
+    /// Nothing is kept, and nothing remembered.
+    fn fall_quiet(&self) {
+        let mut log = self.log();
+        log.remembered = 0;
+        let old = log.trim(0, 0);
+        drop(log);
+        drop(old);
+    }
+
+    pub(super) fn remembered(&self) -> usize {
+        self.log().remembered
+    }
+
+    pub(super) fn log_has(&self, cursor: Cursor) -> bool {
+        let log = self.log();
+        !log.ended && cursor.before() >= log.start
     }
 
     pub(super) fn told_at(&self) -> Instant {
@@ -194,7 +217,8 @@ async fn tell(tongues: Tongues, channel: Arc<Channel>, at: u64, tongue: Ends) {
     loop {
         let Ok(is_more_to_come) = timeout(QUIET, follow.arrived()).await else {
             let Some(tongue) = tongue.0.upgrade() else { return };
-            tongue.trim(0);
+            voice.forget();
+            tongue.fall_quiet();
             drop(tongue);
             if !follow.arrived().await {
                 return;
@@ -235,7 +259,9 @@ async fn tell_all(
             drop(turn);
             rest = &rest[rest.partition_point(|entry| entry.place <= chunk.to)..];
             let Some(tongue) = tongue.upgrade() else { return Ok(()) };
-            tongue.publish(chunk);
+            tongue.publish(chunk, voice.weight());
+            drop(tongue);
+            voice.keep_states().await;
         }
     }
 }

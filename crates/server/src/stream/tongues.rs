@@ -6,10 +6,10 @@ use tokio::sync::{Notify, SemaphorePermit, watch};
 use tokio::time::{Instant, timeout};
 use tolka_journal::Journal;
 
-use super::Channel;
 use super::budget::{Budget, Gate, LIMIT};
 use super::own::Own;
 use super::tongue::Tongue;
+use super::{Channel, Cursor};
 
 /// How long those who find no room wait before clients are asked to make some, and again after that.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -61,6 +61,11 @@ impl Tongues {
         self.0.gather
     }
 
+    /// Bytes that streams hold now: what the budget bounds, and what channels remember of open turns.
+    pub(crate) fn memory(&self) -> usize {
+        self.budget().used() + self.all_open().iter().map(|tongue| tongue.remembered()).sum::<usize>()
+    }
+
     /// Set to a moment when memory is short: a connection whose client has taken nothing since then is cut off, and comes
     /// back at its position when it can.
     pub(crate) fn pressure(&self) -> watch::Receiver<Option<Instant>> {
@@ -83,6 +88,15 @@ impl Tongues {
         // This may have been its last reader, and a tongue that goes takes the lock.
         drop(found);
         tongue
+    }
+
+    /// Whether a reader at this cursor can share what the channel tells.
+    pub(super) fn log_has(&self, channel: &Channel, cursor: Cursor) -> bool {
+        let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = open.get(channel).and_then(Weak::upgrade);
+        // A tongue that goes takes the lock.
+        drop(open);
+        found.is_some_and(|tongue| tongue.log_has(cursor))
     }
 
     /// Called by a tongue that is gone. Another may have taken its place.
@@ -115,23 +129,26 @@ impl Tongues {
             self.0.short.notify_waiters();
             self.trim();
             if timeout(PATIENCE, self.budget().room(gate)).await.is_err() {
-                tracing::warn!(
-                    bytes = self.budget().used(),
-                    "streams have no room; clients that stand still are cut off"
-                );
-                self.0.pressure.send_replace(Instant::now().checked_sub(STILL));
+                let now = Instant::now();
+                let asked = self.0.pressure.send_replace(now.checked_sub(STILL));
+                // While a shortage lasts somebody asks after each PATIENCE; it is told of once.
+                if asked.is_none_or(|before| now - before > STILL + 2 * PATIENCE) {
+                    let bytes = self.budget().used();
+                    tracing::warn!(bytes, "streams have no room; clients that stand still are cut off");
+                }
             }
         }
         turn
     }
 
+    fn all_open(&self) -> Vec<Arc<Tongue>> {
+        let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().filter_map(Weak::upgrade).collect()
+    }
+
     fn trim(&self) {
-        let open: Vec<_> = {
-            let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
-            open.values().filter_map(Weak::upgrade).collect()
-        };
         let long_ago = Instant::now().checked_sub(PATIENCE);
-        for tongue in open {
+        for tongue in self.all_open() {
             if long_ago.is_some_and(|long_ago| tongue.told_at() < long_ago) {
                 tongue.trim(self.budget().share());
             }

@@ -54,13 +54,6 @@ fn state_name(dialect: Dialect) -> String {
     format!("{dialect}.{VERSION}")
 }
 
-/// A state that cannot be kept, on a full disk say, must not end a stream.
-async fn keep_state(journal: &Arc<dyn Journal>, session: &SessionId, dialect: Dialect, state: Kept) {
-    if let Err(error) = journal.keep(session, &state_name(dialect), state).await {
-        tracing::debug!(%session, %error, "a state was not kept");
-    }
-}
-
 pub(crate) struct Voice {
     journal: Arc<dyn Journal>,
     blobs: JournalBlobs,
@@ -68,6 +61,8 @@ pub(crate) struct Voice {
     channel: Arc<Channel>,
     speakers: HashMap<SessionId, Speaker>,
     frames: Frames,
+    /// See [`Voice::keep_states`].
+    states: Vec<(SessionId, Kept)>,
 }
 
 struct Speaker {
@@ -89,7 +84,15 @@ impl Voice {
     pub(crate) fn new(tongues: &Tongues, channel: impl Into<Arc<Channel>>) -> Self {
         let (journal, budget) = (tongues.journal().clone(), tongues.budget().clone());
         let blobs = JournalBlobs::new(journal.clone());
-        Voice { journal, blobs, budget, channel: channel.into(), speakers: HashMap::new(), frames: Frames::default() }
+        Voice {
+            journal,
+            blobs,
+            budget,
+            channel: channel.into(),
+            speakers: HashMap::new(),
+            frames: Frames::default(),
+            states: Vec::new(),
+        }
     }
 
     /// Encodes facts in a row until there are `enough` bytes; frames that a reader at `cursor` has are left out.
@@ -114,9 +117,7 @@ impl Voice {
                 &mut open,
             );
             self.blobs.check()?;
-            if let Some(state) = keep {
-                keep_state(&self.journal, session, self.channel.dialect, state).await;
-            }
+            self.states.extend(keep.map(|state| (session.clone(), state)));
             open.chunk.to = entry.place;
             if open.bytes.len() >= enough {
                 break;
@@ -128,9 +129,26 @@ impl Voice {
         Ok(open.seal(&self.budget))
     }
 
+    /// Keeps the states that came up. It waits for the disk: to be called when nobody waits for a turn, or for what was
+    /// spoken.
+    pub(super) async fn keep_states(&mut self) {
+        let name = state_name(self.channel.dialect);
+        for (session, state) in self.states.drain(..) {
+            // A state that cannot be kept, on a full disk say, must not end a stream.
+            if let Err(error) = self.journal.keep(&session, &name, state).await {
+                tracing::debug!(%session, %error, "a state was not kept");
+            }
+        }
+    }
+
+    /// Forgets all sessions; they are made again from the journal when needed.
+    pub(super) fn forget(&mut self) {
+        self.speakers = HashMap::new();
+    }
+
     /// About what it remembers of turns that are open.
     pub(super) fn weight(&self) -> usize {
-        self.speakers.values().map(|speaker| open_text(&speaker.tip)).sum()
+        self.speakers.values().map(|speaker| speaker.tip.open_bytes()).sum()
     }
 
     /// The payloads of facts in a row, with their positions: for readers that want no stream.
@@ -152,6 +170,7 @@ impl Voice {
                 }
             }
         }
+        self.keep_states().await;
         Ok(())
     }
 
@@ -162,7 +181,9 @@ impl Voice {
 
     async fn ready_speaker(&mut self, session: &SessionId, seq: u64) -> Result<(), JournalError> {
         if self.speakers.get(session).is_none_or(|speaker| speaker.tip.seq != seq) {
-            let speaker = Speaker::load(&self.journal, &self.blobs, session, self.channel.dialect, seq).await?;
+            let (speaker, state) =
+                Speaker::load(&self.journal, &self.blobs, session, self.channel.dialect, seq).await?;
+            self.states.extend(state.map(|state| (session.clone(), state)));
             self.speakers.insert(session.clone(), speaker);
         }
         Ok(())
@@ -183,14 +204,14 @@ impl std::fmt::Debug for Voice {
 
 impl Speaker {
     /// The speaker as it stands after fact `seq`: from the nearest kept state, be it one of this dialect or
-    /// the session's tip at an idle moment, when an encoder has no state.
+    /// the session's tip at an idle moment, when an encoder has no state. With a state to keep, if it was far.
     async fn load(
         journal: &Arc<dyn Journal>,
         blobs: &JournalBlobs,
         session: &SessionId,
         dialect: Dialect,
         seq: u64,
-    ) -> Result<Self, JournalError> {
+    ) -> Result<(Self, Option<Kept>), JournalError> {
         let idle = journal
             .kept(session, TIP, seq, true)
             .await?
@@ -215,10 +236,7 @@ impl Speaker {
             }
             blobs.check()?;
         }
-        if let Some(state) = last {
-            keep_state(journal, session, dialect, state).await;
-        }
-        Ok(speaker)
+        Ok((speaker, last))
     }
 
     fn frames(&mut self, entry: &Entry, blobs: &JournalBlobs, frames: &mut Frames) {
@@ -290,10 +308,4 @@ impl OpenChunk {
         self.chunk.bytes = budget.count(self.bytes, self.chunk.beside());
         self.chunk
     }
-}
-
-fn open_text(tip: &Tip) -> usize {
-    let Some(turn) = &tip.turn else { return 0 };
-    let text = turn.text.as_ref().map_or(0, |text| text.text.len());
-    text + turn.tools.iter().map(|tool| tool.live_input.len() + tool.live_output.len()).sum::<usize>()
 }
