@@ -160,7 +160,8 @@ impl Who {
 }
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
-    let (mut all, mut failed): (Vec<(Who, Figures)>, Vec<(Who, String)>) = Default::default();
+    let mut all: Vec<(Who, Figures)> = Vec::new();
+    let mut failed: Vec<(Who, String)> = Vec::new();
     for nth in 0..bench.runs {
         for who in Who::ALL {
             let measured = run(bench, who).await.with_context(|| format!("{} in run {}", who.name(), nth + 1));
