@@ -70,7 +70,7 @@ impl Row {
 
     fn goal_in_words(&self) -> String {
         let words = self.goals.iter().map(|goal| match *goal {
-            Goal::AtMost(most) => format!("≤ {}", readable(most)),
+            Goal::AtMost(most) => format!("≤ {} {}", readable(most), self.unit).trim_end().to_owned(),
             Goal::RatioAtLeast(least) => format!("≥ {least:.2}×"),
             Goal::RatioAtMost(most) => format!("≤ {most:.2}×"),
             Goal::Measured => "measured".to_owned(),
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(row.is_met(), None);
         assert_eq!(row.goal(Goal::AtMost(30.0)).is_met(), Some(true));
         assert_eq!(row.goal(Goal::RatioAtMost(3.0)).is_met(), Some(false));
-        assert_eq!(row.goal_in_words(), "≤ 30.0, ≤ 3.00×");
+        assert_eq!(row.goal_in_words(), "≤ 30.0 ms, ≤ 3.00×");
         let row = report.row("rate", "per s", figure(70.0), Some(("raw", figure(100.0))));
         assert_eq!(row.goal(Goal::RatioAtLeast(0.7)).is_met(), Some(true));
     }

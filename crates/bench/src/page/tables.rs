@@ -79,7 +79,10 @@ fn goals(figures: &Map<String, Value>) -> String {
                 let ratio = ratio(row).map_or_else(|| "beside".to_owned(), |ratio| format!("{ratio} of"));
                 format!("; {ratio} {what} {}", figure(row, "/reference/figure"))
             });
-            line(&what(row), goal, &format!("{}{}", figure(row, "/ours"), beside.unwrap_or_default()), &row["met"]);
+            // What a figure must be read with stands at its row below; why there is none stands nowhere else.
+            let what =
+                if row["ours"]["runs"] == 0 { what(row) } else { row["what"].as_str().unwrap_or_default().into() };
+            line(&what, goal, &format!("{}{}", figure(row, "/ours"), beside.unwrap_or_default()), &row["met"]);
         }
         if let Some(pivot) = pivot(result)
             && let Some(most) = pivot.goal
