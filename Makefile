@@ -30,13 +30,10 @@ bench-report: ## docs/performance.md and its charts, from what was measured last
 	@scripts/bench.sh report
 
 bench-encode: ## what it costs to tell a fact, in every dialect
-	cargo build --profile measure --locked -p tolka-bench
-	./target/measure/tolka-bench encode
+	@scripts/bench.sh encode
 
 bench-count: ## instructions per fact, beside crates/bench/baseline.json
-	@command -v valgrind >/dev/null || { echo "counting needs valgrind: apt-get install valgrind"; exit 1; }
-	cargo build --profile measure --locked -p tolka-bench
-	./target/measure/tolka-bench count
+	@scripts/bench.sh count
 
 fuzz: ## decoders on random and damaged bytes for FUZZ_SECONDS (default 300)
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-300} cargo test --locked -p tolka-dialect --test fuzz -- --nocapture

@@ -7,32 +7,48 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use tokio::task::JoinSet;
 use tolka_facts::event::TextAppended;
 use tolka_facts::{Draft, Fact, SessionId, Time};
 use tolka_journal::{Append, Journal, Sqlite, SqliteOptions};
 
-use crate::RUNS;
-use crate::report::{Figure, Report};
+use crate::Bench;
+use crate::figure::readable;
+use crate::report::{Figure, Goal};
 
-pub(crate) async fn measure(report: &mut Report) -> Result<()> {
+/// Rows of one statement: as the journal inserts them, and as most programs do.
+const RUN: u64 = 16;
+
+pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
+    let report = &mut bench.report;
     for (batch, batches) in [(1, 2000), (16, 500), (256, 200)] {
-        let (mut ours, mut bare, mut plain) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..RUNS {
+        let (mut ours, mut single, mut runs, mut plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..bench.runs {
             ours.push(journal(1, batch, batches).await?);
-            bare.push(bare_sqlite(batch, batches)?);
+            single.push(bare_sqlite(batch, batches, 1)?);
+            if batch >= RUN {
+                runs.push(bare_sqlite(batch, batches, RUN)?);
+            }
             plain.push(plain_file(batch, batches)?);
         }
-        let (ours, bare, plain) = (Figure::of(ours), Figure::of(bare), Figure::of(plain));
-        report.row(&format!("durable appends, {batch} at a time"), "per s", ours, Some(("bare SQLite", bare)));
+        let (ours, single, runs, plain) = (Figure::of(ours), Figure::of(single), Figure::of(runs), Figure::of(plain));
+        // Ours is held against the quicker of both, so that it cannot win by a statement alone.
+        let bare = if runs.median > single.median { runs } else { single };
+        let row =
+            report.row(&format!("durable appends, {batch} at a time"), "per s", ours, Some(("bare SQLite", bare)));
+        row.goal(Goal::RatioAtLeast(0.8));
+        if batch >= RUN {
+            let [single, runs] = [single, runs].map(|figure| readable(figure.median));
+            row.note(format!("bare SQLite by statements of one row {single} per s, of {RUN} rows {runs} per s"));
+        }
         let what = format!("the same by bare SQLite, {batch} at a time");
         report.row(&what, "per s", bare, Some(("file and fdatasync", plain)));
     }
     let (mut crowd, mut alone) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for _ in 0..bench.runs {
         crowd.push(journal(16, 1, 500).await?);
-        alone.push(bare_sqlite(1, 2000)?);
+        alone.push(bare_sqlite(1, 2000, 1)?);
     }
     let bare = Some(("bare SQLite, one at a time", Figure::of(alone)));
     report.row("durable appends, 16 sessions, 1 at a time", "per s", Figure::of(crowd), bare);
@@ -64,8 +80,8 @@ async fn journal(sessions: u64, batch: u64, batches: u64) -> Result<f64> {
 }
 
 /// What SQLite takes for the facts alone: the journal's settings, its table of facts with the index, the same bodies, one
-/// transaction per batch, on this thread.
-fn bare_sqlite(batch: u64, batches: u64) -> Result<f64> {
+/// transaction per batch, so many rows per statement, on this thread.
+fn bare_sqlite(batch: u64, batches: u64, run: u64) -> Result<f64> {
     let scratch = tempfile::tempdir()?;
     let conn = Connection::open(scratch.path().join("bare.db"))?;
     conn.execute_batch(
@@ -78,13 +94,19 @@ fn bare_sqlite(batch: u64, batches: u64) -> Result<f64> {
          CREATE UNIQUE INDEX facts_by_session ON facts(session, seq);",
     )?;
     let (mut begin, mut commit) = (conn.prepare("BEGIN IMMEDIATE")?, conn.prepare("COMMIT")?);
-    let mut insert = conn.prepare("INSERT INTO facts(place, session, seq, crc, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let rows: Vec<String> = (0..run).map(|n| format!("(?1 + {n}, 1, ?1 + {n}, 0, ?{})", n + 2)).collect();
+    let insert = format!("INSERT OR FAIL INTO facts(place, session, seq, crc, body) VALUES {}", rows.join(", "));
+    let mut insert = conn.prepare(&insert)?;
     let session = session_id(0);
     let started = Instant::now();
     for at in 0..batches {
         begin.execute([])?;
-        for seq in at * batch + 1..=(at + 1) * batch {
-            insert.execute(params![seq as i64, 1, seq as i64, 0, fact(&session, seq).to_json()])?;
+        for first in (at * batch + 1..=(at + 1) * batch).step_by(run as usize) {
+            insert.raw_bind_parameter(1, first as i64)?;
+            for n in 0..run {
+                insert.raw_bind_parameter(n as usize + 2, fact(&session, first + n).to_json())?;
+            }
+            insert.raw_execute()?;
         }
         commit.execute([])?;
     }

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::Bench;
 use crate::body::Body;
+use crate::gapless::{Gapless, Ledger};
 use crate::process::Process;
 use crate::reader::{Numbers, Reader};
 use crate::report::{Figure, Goal};
@@ -25,6 +26,8 @@ struct Delivered {
     /// Bytes in one of the server's writes, on average.
     piece: usize,
     captured: Vec<u8>,
+    /// The number of the first event that each had to see.
+    first: u64,
 }
 
 #[derive(Default)]
@@ -69,12 +72,12 @@ pub(crate) async fn ready(bench: &mut Bench) -> Result<()> {
     prompt(&server, &session).await?;
     keeper.until(LAST).await?;
     // What came before the channel was there is not in its segments.
-    let path = format!("/v1/sessions/{session}/events?after=1");
+    let (path, first) = (format!("/v1/sessions/{session}/events?after=1"), 2);
     for (count, rounds) in [(1, 100), (100, 4), (1000, 1)] {
         let (mut ours, mut raw, mut each) = (Rates::default(), Rates::default(), Rates::default());
         let mut piece = 0;
         for _ in 0..bench.runs {
-            let delivered = join(&server, &path, count, rounds, bench).await?;
+            let delivered = join(&server, &path, first, (count, rounds), &mut bench.ledger).await?;
             ours.add(&delivered);
             piece = delivered.piece;
             raw.add(&beside_raw(&delivered, count, rounds).await?);
@@ -113,13 +116,20 @@ async fn burst(bench: &mut Bench, count: usize, pieces: usize) -> Result<Deliver
     }
     let (cpu, started) = (server.cpu()?, Instant::now());
     prompt(&server, &session).await?;
-    let done = finished(reading, started, bench).await?;
+    let done = finished(reading, started, 1, &mut bench.ledger).await?;
     let delivered = Delivered { cpu: server.cpu()? - cpu, ..done };
     server.stop().await?;
     Ok(delivered)
 }
 
-async fn join(server: &Process, path: &str, count: usize, rounds: usize, bench: &mut Bench) -> Result<Delivered> {
+/// So many readers at once, so many times, each of which must see all from `first` on.
+async fn join(
+    server: &Process,
+    path: &str,
+    first: u64,
+    (count, rounds): (usize, usize),
+    ledger: &mut Ledger,
+) -> Result<Delivered> {
     let cpu = server.cpu()?;
     let mut total: Option<Delivered> = None;
     for _ in 0..rounds {
@@ -131,10 +141,11 @@ async fn join(server: &Process, path: &str, count: usize, rounds: usize, bench: 
             reading.spawn(async move {
                 let mut reader = Reader::ask_on(socket, &address, &path, Numbers::Positions).await?;
                 reader.captured = (n == 0).then(Vec::new);
+                reader.seen = Gapless::starting_at(first);
                 reader.until(LAST).await.map(|()| reader)
             });
         }
-        let done = finished(reading, started, bench).await?;
+        let done = finished(reading, started, first, ledger).await?;
         total = Some(match total {
             Some(so_far) => {
                 Delivered { seconds: so_far.seconds + done.seconds, events: so_far.events + done.events, ..done }
@@ -146,18 +157,23 @@ async fn join(server: &Process, path: &str, count: usize, rounds: usize, bench: 
     Ok(Delivered { cpu: server.cpu()? - cpu, ..total })
 }
 
-async fn finished(mut reading: JoinSet<Result<Reader>>, started: Instant, bench: &mut Bench) -> Result<Delivered> {
+async fn finished(
+    mut reading: JoinSet<Result<Reader>>,
+    started: Instant,
+    first: u64,
+    ledger: &mut Ledger,
+) -> Result<Delivered> {
     let mut readers = Vec::new();
     while let Some(reader) = reading.join_next().await {
         readers.push(reader??);
     }
     let seconds = started.elapsed().as_secs_f64();
     let last = readers.iter().filter_map(|reader| reader.seen.last()).max().unwrap_or(0);
-    let mut delivered = Delivered { seconds, cpu: 0.0, events: 0.0, piece: 0, captured: Vec::new() };
+    let mut delivered = Delivered { seconds, cpu: 0.0, events: 0.0, piece: 0, captured: Vec::new(), first };
     let (mut bytes, mut pieces) = (0, 0);
     for mut reader in readers {
         reader.seen.ended_at(last);
-        bench.ledger.add(&reader.seen);
+        ledger.add(&reader.seen);
         delivered.events += reader.seen.events as f64;
         bytes += reader.bytes;
         pieces += reader.pieces();
@@ -170,21 +186,21 @@ async fn finished(mut reading: JoinSet<Result<Reader>>, started: Instant, bench:
 async fn beside_raw(ours: &Delivered, count: usize, rounds: usize) -> Result<Delivered> {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), &ours.captured)?;
-    beside(&["raw-server", path(file.path())?, &ours.piece.to_string()], count, rounds).await
+    beside(&["raw-server", path(file.path())?, &ours.piece.to_string()], ours.first, (count, rounds)).await
 }
 
 async fn beside_each(ours: &Delivered, count: usize, rounds: usize) -> Result<Delivered> {
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), facts_of(&ours.captured)?)?;
-    beside(&["each-server", path(file.path())?], count, rounds).await
+    beside(&["each-server", path(file.path())?], ours.first, (count, rounds)).await
 }
 
-async fn beside(args: &[&str], count: usize, rounds: usize) -> Result<Delivered> {
+async fn beside(args: &[&str], first: u64, readers: (usize, usize)) -> Result<Delivered> {
     let server = Process::start(&std::env::current_exe()?, args).await?;
     // A reference that loses is a fault of the bench, not of the server: it has a ledger of its own.
-    let mut bench = Bench::new(1)?;
-    let delivered = join(&server, "/", count, rounds, &mut bench).await?;
-    anyhow::ensure!(bench.ledger.lost + bench.ledger.doubled == 0, "the reference lost events");
+    let mut ledger = Ledger::default();
+    let delivered = join(&server, "/", first, readers, &mut ledger).await?;
+    anyhow::ensure!(ledger.lost + ledger.doubled == 0, "the reference lost events");
     server.stop().await?;
     Ok(delivered)
 }

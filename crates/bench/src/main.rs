@@ -201,7 +201,7 @@ async fn bench(only: &[String], runs: usize) -> Result<()> {
             "resume" => past::resume(&mut bench).await?,
             "view" => past::view(&mut bench).await?,
             "stalled" => stalled::measure(&mut bench).await?,
-            "appends" => appends::measure(&mut bench.report).await?,
+            "appends" => appends::measure(&mut bench).await?,
             _ => {}
         }
     }

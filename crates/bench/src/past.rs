@@ -91,12 +91,12 @@ async fn resumed(bench: &Bench, dialect: &str, facts: u64) -> Result<(Figure, Fi
     Ok((Figure::of(first), Figure::of(later)))
 }
 
-/// A long session as a whole, and the last page of it.
+/// The end of a long session, as pages are shown it.
 pub(crate) async fn view(bench: &mut Bench) -> Result<()> {
     let session = long_session();
     for (what, path) in [
         ("last 50 messages", format!("/session/{session}/message?limit=50")),
-        ("whole view", format!("/v1/sessions/{session}/view")),
+        ("view (the last 20 turns)", format!("/v1/sessions/{session}/view")),
     ] {
         let (long, memory) = viewed(bench, &path, LONG).await?;
         let (short, _) = viewed(bench, &path, SHORT).await?;

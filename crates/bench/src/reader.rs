@@ -55,6 +55,8 @@ pub(crate) struct Reader {
     pub(crate) captured: Option<Vec<u8>>,
     /// A sum over all frames with data, for streams that must be the same.
     pub(crate) sum: Option<u64>,
+    /// The position of the last frame in the sum.
+    position: Vec<u8>,
 }
 
 impl Reader {
@@ -81,7 +83,21 @@ impl Reader {
             arrivals: None,
             captured: None,
             sum: None,
+            position: Vec::new(),
         })
+    }
+
+    /// Asks again for the same stream, from the last whole frame on, as a client does that was cut off.
+    pub(crate) async fn come_back(&mut self, address: &str, path: &str) -> Result<()> {
+        let position = String::from_utf8_lossy(&self.position);
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\nlast-event-id: {position}\r\n\r\n"
+        );
+        self.socket = TcpStream::connect(address).await?;
+        self.socket.write_all(head.as_bytes()).await?;
+        self.body = Body::default();
+        self.pending.clear();
+        Ok(())
     }
 
     /// Pieces that the server wrote: the chunks of its answer, or what was read at once where there are none.
@@ -155,10 +171,11 @@ impl Reader {
             Numbers::None => None,
         };
         if let Some(sum) = &mut self.sum
-            && !frame.starts_with(b":")
-            && !frame.starts_with(b"retry:")
+            && let Some(position) = position_of_data(frame)
         {
-            *sum = frame.iter().fold(*sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+            self.position.clear();
+            self.position.extend_from_slice(position);
+            *sum = summed(*sum, frame);
         }
         let Some(number) = number.filter(|number| *number >= self.since) else { return };
         self.seen.saw(number);
@@ -166,6 +183,10 @@ impl Reader {
             arrivals.push((number, at));
         }
     }
+}
+
+fn summed(sum: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Microseconds of the wall clock, which facts and scripts are stamped with.
@@ -178,6 +199,19 @@ fn position(frame: &[u8]) -> Option<u64> {
     let digits = frame.strip_prefix(b"id: ")?;
     let (number, len) = leading_number(digits)?;
     (digits.get(len) == Some(&b'.')).then_some(number)
+}
+
+/// The whole position of a frame that has data; greetings and beats have none.
+fn position_of_data(frame: &[u8]) -> Option<&[u8]> {
+    let mut position = None;
+    for line in frame.split(|byte| *byte == b'\n') {
+        if let Some(id) = line.strip_prefix(b"id: ") {
+            position = Some(id);
+        } else if line.starts_with(b"data:") {
+            return position;
+        }
+    }
+    None
 }
 
 /// The number and the time stamp of a scripted token.
@@ -203,6 +237,40 @@ mod tests {
         assert_eq!(position(b"id: 41.0\ndata: {}\n\n"), Some(41));
         assert_eq!(position(b"id: 41\n\n"), None);
         assert_eq!(position(b"retry: 250\nid: 3.0\n\n"), None);
+    }
+
+    #[test]
+    fn only_frames_with_data_have_a_position_to_come_back_to() {
+        let frame: &[u8] = b"id: 41.2\nevent: word\ndata: {}\n\n";
+        assert_eq!(position_of_data(frame), Some(&b"41.2"[..]));
+        assert_eq!(position_of_data(b"retry: 250\nid: 3.0\n\n"), None);
+        assert_eq!(position_of_data(b": beat\n\n"), None);
+    }
+
+    /// A server that breaks off in the middle of a frame, and goes on where it is asked to.
+    #[tokio::test]
+    async fn a_reader_that_was_cut_off_comes_back_to_its_last_whole_frame() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address").to_string();
+        let served = tokio::spawn(async move {
+            let mut asked = Vec::new();
+            for told in ["id: 1.0\ndata: a\n\nid: 2.0\nda", "retry: 250\nid: 1.0\n\nid: 2.0\ndata: b\n\n"] {
+                let (mut socket, _) = listener.accept().await.expect("a reader");
+                let mut request = [0; 512];
+                let read = tokio::io::AsyncReadExt::read(&mut socket, &mut request).await.expect("a request");
+                asked.push(String::from_utf8_lossy(&request[..read]).into_owned());
+                socket.write_all(format!("HTTP/1.1 200 OK\r\n\r\n{told}").as_bytes()).await.expect("writes");
+            }
+            asked
+        });
+        let mut reader = Reader::ask(&address, "/", Numbers::None).await.expect("it connects");
+        reader.sum = Some(0);
+        assert!(reader.until(b"data: b").await.is_err());
+        reader.come_back(&address, "/").await.expect("it connects");
+        reader.until(b"data: b").await.expect("it comes");
+        assert!(served.await.expect("it ends")[1].contains("last-event-id: 1.0\r\n"));
+        let whole: &[u8] = b"id: 1.0\ndata: a\n\nid: 2.0\ndata: b\n\n";
+        assert_eq!(reader.sum, Some(summed(0, whole)));
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) enum Goal {
     AtMost(f64),
     RatioAtLeast(f64),
     RatioAtMost(f64),
+    /// That there is a figure at all.
+    Measured,
 }
 
 impl Row {
@@ -61,15 +63,17 @@ impl Row {
             Goal::AtMost(most) => self.ours.median <= most,
             Goal::RatioAtLeast(least) => ratio >= least,
             Goal::RatioAtMost(most) => ratio <= most,
+            Goal::Measured => true,
         };
-        (!self.goals.is_empty()).then(|| self.goals.iter().all(met))
+        (!self.goals.is_empty()).then(|| self.ours.runs > 0 && self.goals.iter().all(met))
     }
 
     fn goal_in_words(&self) -> String {
         let words = self.goals.iter().map(|goal| match *goal {
-            Goal::AtMost(most) => format!("≤ {}", readable(most)),
+            Goal::AtMost(most) => format!("≤ {} {}", readable(most), self.unit).trim_end().to_owned(),
             Goal::RatioAtLeast(least) => format!("≥ {least:.2}×"),
             Goal::RatioAtMost(most) => format!("≤ {most:.2}×"),
+            Goal::Measured => "measured".to_owned(),
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -77,15 +81,15 @@ impl Row {
     fn print(&self) {
         let ratio = self.ratio().map_or_else(|| "–".to_owned(), |ratio| format!("{ratio:.2}×"));
         let beside = self.reference.as_ref().map(|(name, f)| format!("  {name} {}", readable(f.median)));
+        let ours = if self.ours.runs > 0 { readable(self.ours.median) } else { "none".to_owned() };
         let goal = match self.is_met() {
             Some(true) => format!("  [{} met]", self.goal_in_words()),
             Some(false) => format!("  [{} MISSED]", self.goal_in_words()),
             None => String::new(),
         };
         println!(
-            "{ratio:>8}  {:58} {:>8} {:9} ±{:3.0}%{}{goal}",
+            "{ratio:>8}  {:58} {ours:>8} {:9} ±{:3.0}%{}{goal}",
             self.what,
-            readable(self.ours.median),
             self.unit,
             self.ours.spread * 50.0,
             beside.unwrap_or_default(),
@@ -133,6 +137,11 @@ impl Report {
             note: None,
         });
         &mut self.rows[at]
+    }
+
+    /// What should have a figure and has none: a goal that is missed, and no row less.
+    pub(crate) fn failed(&mut self, what: &str, why: &str) {
+        self.row(what, "", Figure::of(Vec::new()), None).goal(Goal::Measured).note(why);
     }
 
     pub(crate) fn point(&mut self, chart: &str, line: &str, x: f64, y: f64) {
@@ -199,9 +208,18 @@ mod tests {
         assert_eq!(row.is_met(), None);
         assert_eq!(row.goal(Goal::AtMost(30.0)).is_met(), Some(true));
         assert_eq!(row.goal(Goal::RatioAtMost(3.0)).is_met(), Some(false));
-        assert_eq!(row.goal_in_words(), "≤ 30.0, ≤ 3.00×");
+        assert_eq!(row.goal_in_words(), "≤ 30.0 ms, ≤ 3.00×");
         let row = report.row("rate", "per s", figure(70.0), Some(("raw", figure(100.0))));
         assert_eq!(row.goal(Goal::RatioAtLeast(0.7)).is_met(), Some(true));
+    }
+
+    #[test]
+    fn what_was_not_measured_meets_no_goal() {
+        let mut report = Report::default();
+        report.failed("OpenCode in run 1", "no token came");
+        assert_eq!(report.rows[0].is_met(), Some(false));
+        let row = report.row("delay", "ms", Figure::of(Vec::new()), Some(("theirs", figure(5.0))));
+        assert_eq!(row.goal(Goal::AtMost(1.0)).goal(Goal::RatioAtMost(0.1)).is_met(), Some(false));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::gapless::Gapless;
 use crate::process::Process;
 use crate::reader::{Numbers, Reader};
 
@@ -17,12 +18,11 @@ pub(crate) struct Tolka {
 }
 
 impl Tolka {
-    /// The one beside this program: `make bench` builds both.
+    /// The one that `TOLKA` names, as `make bench` does: one that happened to lie about might be of another profile.
     pub(crate) fn find() -> Result<Self> {
-        let binary = match std::env::var_os("TOLKA") {
-            Some(path) => PathBuf::from(path),
-            None => std::env::current_exe()?.with_file_name("tolka"),
-        };
+        let binary =
+            std::env::var_os("TOLKA").context("TOLKA must name the binary to measure; `make bench` builds it")?;
+        let binary = PathBuf::from(binary);
         anyhow::ensure!(binary.exists(), "{} is missing; `make bench` builds it", binary.display());
         Ok(Tolka { binary })
     }
@@ -72,6 +72,7 @@ pub(crate) async fn readers(server: &Process, session: &str, count: usize) -> Re
     for n in 0..count {
         let mut reader = Reader::ask(&server.address, &path, Numbers::Positions).await?;
         reader.captured = (n == 0).then(Vec::new);
+        reader.seen = Gapless::starting_at(1);
         reader.until(b"\"session_created\"").await?;
         readers.push(reader);
     }

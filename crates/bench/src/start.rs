@@ -15,38 +15,47 @@ use crate::seed::one_of_many;
 
 const SESSIONS: u64 = 10_000;
 const LIVE: u64 = 100;
+/// The first is answered as soon as the port is open, the second when the journal is read and its first fact durable.
+const PATHS: [&str; 2] = ["/healthz", "/v1/sessions"];
 
 pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     let many = bench.seeds.many(SESSIONS).await?;
-    let (mut ours, mut full, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut empty, mut full): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
+    let mut bare = Vec::new();
     // Starts are short and wander much: twice as many.
     for _ in 0..bench.runs * 2 {
-        let scratch = tempfile::tempdir()?;
-        ours.push(first_byte(bench, scratch.path()).await?);
-        full.push(first_byte(bench, &many).await?);
+        for (nth, path) in PATHS.into_iter().enumerate() {
+            let scratch = tempfile::tempdir()?;
+            empty[nth].push(first_byte(bench, scratch.path(), path).await?);
+            full[nth].push(first_byte(bench, &many, path).await?);
+        }
         let started = Instant::now();
         let server = Process::start(&std::env::current_exe()?, &["bare-server"]).await?;
-        bare.push(first_byte_of(&server, started).await?);
+        bare.push(first_byte_of(&server, "/", started).await?);
         server.stop().await?;
     }
-    let ours = Figure::of(ours);
-    let row = bench.report.row("start to first byte, empty", "ms", ours, Some(("bare hyper", Figure::of(bare))));
-    row.goal(Goal::AtMost(30.0)).goal(Goal::RatioAtMost(3.0));
-    let row = bench.report.row("start to first byte, 10,000 sessions", "ms", Figure::of(full), Some(("empty", ours)));
-    row.goal(Goal::RatioAtMost(2.0));
+    let bare = Figure::of(bare);
+    for ((path, empty), full) in PATHS.into_iter().zip(empty).zip(full) {
+        let (what, empty) = (format!("start to first byte of {path}"), Figure::of(empty));
+        let row = bench.report.row(&format!("{what}, empty"), "ms", empty, Some(("bare hyper", bare)));
+        row.goal(Goal::AtMost(30.0)).goal(Goal::RatioAtMost(3.0));
+        let beside = Some(("empty", empty));
+        let row = bench.report.row(&format!("{what}, 10,000 sessions"), "ms", Figure::of(full), beside);
+        row.goal(Goal::RatioAtMost(2.0));
+    }
     Ok(())
 }
 
-async fn first_byte(bench: &Bench, folder: &Path) -> Result<f64> {
+async fn first_byte(bench: &Bench, folder: &Path, path: &str) -> Result<f64> {
     let started = Instant::now();
     let server = bench.tolka.serve(folder, &[]).await?;
-    let ms = first_byte_of(&server, started).await?;
+    let ms = first_byte_of(&server, path, started).await?;
     server.stop().await?;
     Ok(ms)
 }
 
-async fn first_byte_of(server: &Process, started: Instant) -> Result<f64> {
-    let mut socket = server.open_stream("/healthz").await?;
+async fn first_byte_of(server: &Process, path: &str, started: Instant) -> Result<f64> {
+    let mut socket = server.open_stream(path).await?;
     socket.read_exact(&mut [0; 1]).await?;
     Ok(started.elapsed().as_secs_f64() * 1e3)
 }

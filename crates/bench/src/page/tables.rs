@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::figure::readable;
 
-/// A part begins `<!-- table latest burst ready -->` and ends so.
+/// A part begins `<!-- table latest burst ready -->` and ends so. `<!-- table goals -->` has every goal there is.
 const END: &str = "<!-- end -->";
 
 /// The page with every marked part written anew.
@@ -16,9 +16,13 @@ pub(super) fn filled(page: &str, figures: &Map<String, Value>) -> Result<String>
         let (mark, after) = marked.split_once(" -->").context("a mark without an end")?;
         let (_, after) = after.split_once(END).with_context(|| format!("`{mark} -->` has no `{END}`"))?;
         let mut words = mark.trim_start_matches("<!-- table ").split(' ');
-        let result = words.next().and_then(|name| figures.get(name));
+        let name = words.next().unwrap_or_default();
         let names: Vec<&str> = words.collect();
-        let table = result.map_or_else(|| "Not measured yet.\n".to_owned(), |result| table(result, &names));
+        let table = match figures.get(name) {
+            _ if name == "goals" => goals(figures),
+            Some(result) => table(result, &names),
+            None => "Not measured yet.\n".to_owned(),
+        };
         out.push_str(before);
         out.push_str(&format!("{mark} -->\n{table}{END}"));
         rest = after;
@@ -43,31 +47,77 @@ fn table(result: &Value, names: &[&str]) -> String {
     }
     let mut out = String::from("| ratio | what | ours | beside | goal |\n|--:|---|--:|---|---|\n");
     for row in rows_of(result, names) {
-        let figure = |figure: &Value| {
-            let number = |name: &str| figure[name].as_f64().unwrap_or(0.0);
-            format!(
-                "{} {} ±{:.0} %",
-                readable(number("median")),
-                row["unit"].as_str().unwrap_or_default(),
-                number("spread") * 50.0
-            )
-        };
-        let ratio = row["ratio"].as_f64().map_or_else(String::new, |ratio| format!("{ratio:.2}×"));
         let beside =
-            row["reference"]["what"].as_str().map(|what| format!("{what} {}", figure(&row["reference"]["figure"])));
-        let goal = match (row["goal"].as_str(), row["met"].as_bool()) {
-            (Some(goal), Some(true)) => format!("{goal}, met"),
-            (Some(goal), _) => format!("{goal}, **missed**"),
-            _ => String::new(),
-        };
-        let what = row["what"].as_str().unwrap_or_default();
+            row["reference"]["what"].as_str().map(|what| format!("{what} {}", figure(row, "/reference/figure")));
+        let goal = row["goal"].as_str().map(|goal| format!("{goal}, {}", judged(&row["met"])));
         out.push_str(&format!(
-            "| {ratio} | {what} | {} | {} | {goal} |\n",
-            figure(&row["ours"]),
-            beside.unwrap_or_default()
+            "| {} | {} | {} | {} | {} |\n",
+            ratio(row).unwrap_or_default(),
+            what(row),
+            figure(row, "/ours"),
+            beside.unwrap_or_default(),
+            goal.unwrap_or_default(),
         ));
     }
     out
+}
+
+/// Every goal, with the figure that it is judged by.
+fn goals(figures: &Map<String, Value>) -> String {
+    let mut out = String::from("| what | goal | figure | |\n|---|---|---|---|\n");
+    let mut line = |what: &str, goal: &str, figure: &str, met: &Value| {
+        out.push_str(&format!("| {what} | {goal} | {figure} | {} |\n", judged(met)));
+    };
+    for (name, command) in [("latest", "make bench"), ("peers", "make bench-peers"), ("encode", "make bench-encode")] {
+        let Some(result) = figures.get(name) else {
+            line(&format!("all of `{command}`"), "measured", "none", &Value::Bool(false));
+            continue;
+        };
+        for row in rows_of(result, &[]) {
+            let Some(goal) = row["goal"].as_str() else { continue };
+            let beside = row["reference"]["what"].as_str().map(|what| {
+                let ratio = ratio(row).map_or_else(|| "beside".to_owned(), |ratio| format!("{ratio} of"));
+                format!("; {ratio} {what} {}", figure(row, "/reference/figure"))
+            });
+            // What a figure must be read with stands at its row below; why there is none stands nowhere else.
+            let what =
+                if row["ours"]["runs"] == 0 { what(row) } else { row["what"].as_str().unwrap_or_default().into() };
+            line(&what, goal, &format!("{}{}", figure(row, "/ours"), beside.unwrap_or_default()), &row["met"]);
+        }
+        if let Some(pivot) = pivot(result)
+            && let Some(most) = pivot.goal
+            && let Some((dialect, value)) = pivot.slowest()
+        {
+            let figure = format!("{} ns, {dialect}", readable(value));
+            let what = "to tell a fact, median, the slowest dialect and kind of turn";
+            line(what, &format!("≤ {} ns", readable(most)), &figure, &Value::Bool(value <= most));
+        }
+    }
+    out
+}
+
+fn judged(met: &Value) -> &'static str {
+    if met == true { "met" } else { "**missed**" }
+}
+
+fn ratio(row: &Value) -> Option<String> {
+    Some(format!("{:.2}×", row["ratio"].as_f64()?))
+}
+
+/// What a row is of, with what must be known to read it.
+fn what(row: &Value) -> String {
+    let what = row["what"].as_str().unwrap_or_default();
+    let note = row["note"].as_str().map(|note| format!("<br>*{}*", note.replace('|', "/").replace('\n', " ")));
+    format!("{what}{}", note.unwrap_or_default())
+}
+
+fn figure(row: &Value, at: &str) -> String {
+    let number = |name: &str| row.pointer(&format!("{at}/{name}")).and_then(Value::as_f64).unwrap_or(0.0);
+    if number("runs") == 0.0 {
+        return "none".to_owned();
+    }
+    let unit = row["unit"].as_str().unwrap_or_default();
+    format!("{} {unit} ±{:.0} %", readable(number("median")), number("spread") * 50.0)
 }
 
 /// Nanoseconds or instructions per fact: a row for each dialect, a column for each kind of turn.
@@ -75,11 +125,13 @@ pub(super) struct Pivot {
     pub(super) streams: Vec<String>,
     pub(super) rows: Vec<(String, Vec<f64>)>,
     unit: &'static str,
+    /// What no value should exceed.
+    goal: Option<f64>,
 }
 
 /// What `tolka-bench encode` and `tolka-bench count` write has another shape: by kind of turn, then by dialect.
 pub(super) fn pivot(result: &Value) -> Option<Pivot> {
-    let mut pivot = Pivot { streams: Vec::new(), rows: Vec::new(), unit: "ns" };
+    let mut pivot = Pivot { streams: Vec::new(), rows: Vec::new(), unit: "ns", goal: result["goal_ns"].as_f64() };
     if let Some(counts) = result["instructions_per_fact"].as_object() {
         pivot.unit = "instructions";
         for (stream, counts) in counts {
@@ -107,14 +159,28 @@ impl Pivot {
     }
 
     fn table(&self) -> String {
-        let mut out = format!("| {} per fact | {} |\n|---|", self.unit, self.streams.join(" | "));
-        out.push_str(&"--:|".repeat(self.streams.len()));
+        let mut out = format!("| {} per fact | {} |", self.unit, self.streams.join(" | "));
+        if let Some(goal) = self.goal {
+            out.push_str(&format!(" ≤ {} |", readable(goal)));
+        }
+        out.push_str(&format!("\n|---|{}", "--:|".repeat(self.streams.len())));
+        out.push_str(self.goal.map_or("", |_| "---|"));
         for (dialect, values) in &self.rows {
-            let values: Vec<String> = values.iter().map(|value| readable(*value)).collect();
-            out.push_str(&format!("\n| {dialect} | {} |", values.join(" | ")));
+            let shown: Vec<String> = values.iter().map(|value| readable(*value)).collect();
+            out.push_str(&format!("\n| {dialect} | {} |", shown.join(" | ")));
+            if let Some(goal) = self.goal {
+                let met = values.iter().all(|value| *value <= goal);
+                out.push_str(&format!(" {} |", judged(&Value::Bool(met))));
+            }
         }
         out.push('\n');
         out
+    }
+
+    fn slowest(&self) -> Option<(&str, f64)> {
+        let values =
+            self.rows.iter().flat_map(|(dialect, values)| values.iter().map(|value| (dialect.as_str(), *value)));
+        values.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 }
 
@@ -173,10 +239,30 @@ mod tests {
             row("tools", "tolka", 500),
             row("tools", "acp", 600),
         ];
-        let table = table(&serde_json::json!({ "rows": rows }), &["all"]);
+        let result = json!({ "goal_ns": 550, "rows": rows });
         assert_eq!(
-            table,
-            "| ns per fact | words | tools |\n|---|--:|--:|\n| tolka | 214 | 500 |\n| acp | 320 | 600 |\n"
+            table(&result, &["all"]),
+            "| ns per fact | words | tools | ≤ 550 |\n|---|--:|--:|---|\n| tolka | 214 | 500 | met |\n\
+             | acp | 320 | 600 | **missed** |\n"
+        );
+        let table = goals(&Map::from_iter([("encode".to_owned(), result)]));
+        assert!(table.contains("| ≤ 550 ns | 600 ns, acp | **missed** |"), "{table}");
+    }
+
+    #[test]
+    fn every_goal_is_in_one_table_and_what_was_not_measured_is_missed() {
+        let mut figures = figures();
+        let failed = json!({
+            "name": "OpenCode", "what": "figures of OpenCode", "unit": "", "goal": "measured", "met": false,
+            "ours": { "median": 0.0, "spread": 0.0, "runs": 0 }, "note": "no token | came",
+        });
+        figures.insert("peers".to_owned(), json!({ "rows": [failed, { "name": "OpenCode", "what": "no goal" }] }));
+        assert_eq!(
+            goals(&figures),
+            "| what | goal | figure | |\n|---|---|---|---|\n\
+             | start to first byte | ≤ 3.00× | 20.0 ms ±5 %; 4.00× of bare hyper 5.00 ms ±5 % | **missed** |\n\
+             | figures of OpenCode<br>*no token / came* | measured | none | **missed** |\n\
+             | all of `make bench-encode` | measured | none | **missed** |\n"
         );
     }
 

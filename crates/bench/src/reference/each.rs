@@ -30,7 +30,7 @@ pub(crate) async fn serve(file: &Path) -> Result<()> {
             let mut out = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
             for fact in facts.iter() {
                 out.extend_from_slice(format!("id: {}.0\ndata: ", fact.seq).as_bytes());
-                serde_json::to_writer(&mut out, fact)?;
+                fact.write_json(&mut out);
                 out.extend_from_slice(b"\n\n");
                 if out.len() >= WRITE {
                     socket.write_all(&out).await?;
