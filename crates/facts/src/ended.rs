@@ -9,7 +9,7 @@ use crate::CallId;
 const REMEMBERED: usize = 1024;
 
 /// The calls of a turn that have ended, the oldest first. Copies share them until a call ends: a session's tip is copied
-/// with every append.
+/// for everybody who asks for it.
 ///
 /// As JSON it is a list of ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,8 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 const CHUNK: usize = 16 * 1024;
 
-/// Text that grows at its end and is cheap to copy: copies share all but the last chunk, for a session's tip is copied
-/// with every append.
+/// Text that grows at its end and is cheap to copy: copies share all but the last chunk. A session's tip is copied for
+/// everybody who asks for it, and the text that is open in it may be long.
 ///
 /// As JSON it is a plain string.
 #[derive(Debug, Clone, Default)]

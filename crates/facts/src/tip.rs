@@ -99,7 +99,7 @@ pub struct OpenTurn {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub text: Option<OpenText>,
     /// Open calls, and the one that the last fact ended. Copies of a tip share them until they change: an input or a
-    /// diff may be long, and a tip is copied with every append.
+    /// diff may be long, and a tip is copied for everybody who asks for it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tools: Vec<Arc<Tool>>,
     #[serde(skip_serializing_if = "EndedCalls::is_empty", default)]

@@ -76,8 +76,8 @@ pub(crate) struct Shared {
     pub(crate) port: u16,
     /// The journal's head before this run wrote anything.
     pub(crate) began_at: u64,
-    /// Whether the journal has its first fact. Requests wait for it, so that nobody is told that a server which has never
-    /// run was updated.
+    /// Whether the journal has its first fact, or will not get it. Requests wait for it, so that nobody is told that a
+    /// server which has never run was updated.
     begun: watch::Sender<bool>,
     /// Held from the look for a current dialog to the choice of a new one: first messages that come at once would each
     /// find none otherwise, and each make its own.
@@ -209,7 +209,9 @@ impl Server {
         let Server { app, listener, stop, .. } = self;
         let router = router(app.clone());
         let recovering = app.clone();
+        let beginning = Beginning(app.begun.clone());
         let recovery = tokio::spawn(async move {
+            let _beginning = beginning;
             match recovering.desk.recover().await {
                 Ok(0) => {}
                 Ok(n) => tracing::info!(sessions = n, "took up what the last run left open"),
@@ -218,10 +220,18 @@ impl Server {
             if let Err(error) = note_version(&recovering.desk).await {
                 tracing::error!(%error, "the version could not be noted");
             }
-            recovering.begun.send_replace(true);
         });
         listen::serve(listener, router, app.clone(), shutdown, stop).await;
         recovery.abort();
+    }
+}
+
+/// Lets requests in when it is over, also if that is by a panic: they would wait for ever.
+struct Beginning(watch::Sender<bool>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        self.0.send_replace(true);
     }
 }
 
@@ -271,4 +281,21 @@ async fn no_route(uri: axum::http::Uri) -> Response {
 
 async fn wrong_method(method: axum::http::Method, uri: axum::http::Uri) -> Response {
     Fault::WrongMethod(format!("{} does not take {method}", uri.path())).into_response(Family::of(uri.path()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_beginning_that_panics_lets_requests_in() {
+        let begun = watch::Sender::new(false);
+        let beginning = Beginning(begun.clone());
+        let recovery = tokio::spawn(async move {
+            let _beginning = beginning;
+            panic!("as a recovery could");
+        });
+        assert!(recovery.await.unwrap_err().is_panic());
+        assert!(*begun.borrow());
+    }
 }

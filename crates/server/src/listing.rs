@@ -13,12 +13,10 @@ use serde::Serialize;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::Seat;
-
-/// About what one write should be.
-const PIECE: usize = 64 * 1024;
+use crate::stream::WRITE;
 
 /// What makes a list, step by step.
-pub(crate) trait Told: Send + 'static {
+pub(crate) trait Lister: Send + 'static {
     /// Puts in what a few hundred facts tell; whether there is more to come.
     fn more(&mut self, items: &mut Items) -> impl Future<Output = Result<bool, Fault>> + Send;
 }
@@ -46,10 +44,10 @@ pub(crate) async fn list(
     app: &App,
     open: &'static str,
     close: &'static str,
-    told: impl Told,
+    lister: impl Lister,
 ) -> Result<Response, Fault> {
     let items = Items { bytes: open.into(), has_first: false };
-    let mut listing = Listing { told, items, close, has_more: true };
+    let mut listing = Listing { lister, items, close, has_more: true };
     let first = listing.piece().await?;
     if !listing.has_more {
         return Ok(json(Body::from(first)));
@@ -77,16 +75,16 @@ pub(crate) async fn list(
 }
 
 struct Listing<T> {
-    told: T,
+    lister: T,
     items: Items,
     close: &'static str,
     has_more: bool,
 }
 
-impl<T: Told> Listing<T> {
+impl<T: Lister> Listing<T> {
     async fn piece(&mut self) -> Result<Bytes, Fault> {
-        while self.has_more && self.items.bytes.len() < PIECE {
-            self.has_more = self.told.more(&mut self.items).await?;
+        while self.has_more && self.items.bytes.len() < WRITE {
+            self.has_more = self.lister.more(&mut self.items).await?;
         }
         if !self.has_more {
             self.items.bytes.extend_from_slice(self.close.as_bytes());

@@ -21,6 +21,7 @@ mod turn;
 mod voice;
 mod waiters;
 
+pub(crate) use budget::WRITE;
 pub(crate) use channel::{Channel, Whose};
 pub(crate) use dress::Dress;
 pub(crate) use end::{Ending, until_end};

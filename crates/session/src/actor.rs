@@ -15,15 +15,12 @@ use tolka_journal::{Journal, JournalError, Mark, Scope};
 
 use crate::SessionError;
 use crate::answer::Answer;
-use crate::ledger::Ledger;
+use crate::clerk::Clerk;
 use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
-use crate::told::Told;
 use crate::turn::{RunningTurn, end_turn};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
 const QUEUE_LIMIT: usize = 100;
-/// A group commit of the journal takes about as many.
-const BATCH: usize = 256;
 /// Longer than any name for a request that a client makes up.
 const KEY_LIMIT: usize = 512;
 /// A full disk is asked again this often; meanwhile the agent waits.
@@ -75,7 +72,7 @@ pub struct Accepted {
 
 pub(crate) struct Actor {
     pub(crate) session: SessionId,
-    pub(crate) ledger: Ledger,
+    pub(crate) clerk: Clerk,
     /// `None`: it is not configured any more. The session can be read, and its prompts wait.
     pub(crate) agent: Option<Arc<dyn Agent>>,
     /// For the words of an error.
@@ -88,14 +85,8 @@ pub(crate) struct Actor {
     pub(crate) saving: Option<Saving>,
     /// How that went, if the disk did not let the turn start: it is not saved again for every try.
     pub(crate) saved: Option<(TurnId, Outcome)>,
-    /// Told by the agent and refused by the disk; it goes first when there is room again.
-    pub(crate) backlog: Told,
-    /// Those who wait until what they told is durable.
-    pub(crate) settling: Vec<oneshot::Sender<()>>,
     /// A turn that the disk did not let start is tried again then.
     pub(crate) not_before: Instant,
-    /// Somebody else wrote, or the journal refuses for good: this actor no longer knows the truth and must end.
-    pub(crate) broken: bool,
 }
 
 impl Actor {
@@ -103,12 +94,12 @@ impl Actor {
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, idle: impl Fn() -> bool) {
         let mut retry_at = Instant::now();
         let mut idle_at = Instant::now() + IDLE;
-        while !self.broken {
+        while !self.clerk.is_broken() {
             self.end_lost_turn().await;
             self.stop_stale_save();
             self.start_next().await;
             let deadline = self.turn.as_ref().and_then(|turn| turn.deadline);
-            let is_blocked = !self.backlog.is_empty();
+            let is_blocked = self.clerk.is_blocked();
             let is_free = self.turn.is_none() && self.saving.is_none() && !is_blocked;
             tokio::select! {
                 command = commands.recv() => match command {
@@ -121,12 +112,12 @@ impl Actor {
                 },
                 said = next_said(&mut self.turn), if !is_blocked => {
                     retry_at = Instant::now() + RETRY;
-                    match said {
-                        Some(said) => self.hear(said).await,
-                        None => self.finish().await,
+                    match (said, &mut self.turn) {
+                        (Some(said), Some(turn)) => self.clerk.hear(turn, said).await,
+                        _ => self.finish().await,
                     }
                 }
-                answer = self.ledger.answer() => self.land(answer),
+                answer = self.clerk.answer() => self.clerk.land(answer),
                 outcome = saved(&mut self.saving) => {
                     let turn = self.saving.take().map(|saving| saving.turn);
                     if let Some(turn) = turn.filter(|turn| self.can_start() && self.is_next(turn)) {
@@ -135,7 +126,7 @@ impl Actor {
                 }
                 () = sleep_until(retry_at), if is_blocked => {
                     retry_at = Instant::now() + RETRY;
-                    self.append_or_keep(Vec::new()).await;
+                    self.clerk.append_or_keep(Vec::new()).await;
                 }
                 () = sleep_until(self.not_before), if self.can_start() => {}
                 () = sleep_until(deadline.unwrap_or(idle_at)), if deadline.is_some() && !is_blocked => {
@@ -154,9 +145,9 @@ impl Actor {
     /// A turn that is open and that nobody runs, as a crash leaves it, is over, and says so. Nothing it did is done
     /// again.
     async fn end_lost_turn(&mut self) {
-        if self.turn.is_none() && self.backlog.is_empty() && !self.ledger.tip.is_idle() {
-            let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Interrupted));
-            self.append_or_keep(drafts).await;
+        if self.turn.is_none() && !self.clerk.is_blocked() && !self.clerk.tip().is_idle() {
+            let drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Interrupted));
+            self.clerk.append_or_keep(drafts).await;
         }
     }
 
@@ -170,51 +161,51 @@ impl Actor {
         if !self.can_start() || Instant::now() < self.not_before {
             return;
         }
-        let Some(queued) = self.ledger.tip.queue.front() else { return };
+        let Some(queued) = self.clerk.tip().queue.front() else { return };
         let turn = queued.prompt.turn.clone();
         if let Some((turn, outcome)) = self.saved.take() {
             return self.start(turn, Some(outcome)).await;
         }
-        self.saving = Saving::begin(&self.options, &self.ledger.tip.head, &queued.prompt);
+        self.saving = Saving::begin(&self.options, &self.clerk.tip().head, &queued.prompt);
         if self.saving.is_none() {
             self.start(turn, None).await;
         }
     }
 
     async fn start(&mut self, turn: TurnId, outcome: Option<Outcome>) {
-        let (Some(queued), Some(agent)) = (self.ledger.tip.queue.front(), self.agent.clone()) else { return };
+        let (Some(queued), Some(agent)) = (self.clerk.tip().queue.front(), self.agent.clone()) else { return };
         let prompt = queued.prompt.clone();
         if let Some(Err(error)) = &outcome {
             tracing::warn!(session = %self.session, %error, "a turn starts without a checkpoint");
         }
-        if let Err(error) = self.append_all(started(&turn, outcome.as_ref())).await {
+        if let Err(error) = self.clerk.append(started(&turn, outcome.as_ref())).await {
             tracing::warn!(session = %self.session, %error, "a turn cannot start yet");
             self.not_before = Instant::now() + RETRY;
             self.saved = outcome.map(|outcome| (turn, outcome));
             return;
         }
         let mind = self.mind.take().unwrap_or_else(|| {
-            let turns = self.ledger.tip.head.turns.saturating_sub(1);
-            let workspace = self.ledger.tip.head.workspace.clone();
+            let turns = self.clerk.tip().head.turns.saturating_sub(1);
+            let workspace = self.clerk.tip().head.workspace.clone();
             agent.open(Place { session: self.session.clone(), workspace, turns })
         });
-        let prompt = whole(self.ledger.journal().clone(), prompt).await;
+        let prompt = whole(self.clerk.journal().clone(), prompt).await;
         self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
     }
 
     fn can_start(&self) -> bool {
-        let tip = &self.ledger.tip;
-        let is_free = self.turn.is_none() && self.saving.is_none() && tip.is_idle() && self.backlog.is_empty();
+        let tip = self.clerk.tip();
+        let is_free = self.turn.is_none() && self.saving.is_none() && tip.is_idle() && !self.clerk.is_blocked();
         is_free && !tip.head.deleted && !tip.queue.is_empty() && self.agent.is_some()
     }
 
     fn is_next(&self, turn: &TurnId) -> bool {
-        self.ledger.tip.queue.front().is_some_and(|queued| queued.prompt.turn == *turn)
+        self.clerk.tip().queue.front().is_some_and(|queued| queued.prompt.turn == *turn)
     }
 
     /// A prompt that was dropped, or whose session was deleted, needs no snapshot any more.
     fn stop_stale_save(&mut self) {
-        let is_deleted = self.ledger.tip.head.deleted;
+        let is_deleted = self.clerk.tip().head.deleted;
         if self.saving.as_ref().is_some_and(|saving| is_deleted || !self.is_next(&saving.turn)) {
             self.saving = None;
         }
@@ -223,75 +214,10 @@ impl Actor {
         }
     }
 
-    /// Takes what was said and whatever else is ready, so that a burst is one commit. While one is on its way the next is
-    /// gathered and made ready; it goes when that one is durable, so that the journal never has two of them to order.
-    async fn hear(&mut self, said: Said) {
-        let Some(turn) = &mut self.turn else { return };
-        let (mut told, mut settling, mut answered) = (Told::default(), Vec::new(), None);
-        turn.take(said, &mut told, &mut settling);
-        loop {
-            while told.len() < BATCH
-                && let Ok(said) = turn.said.try_recv()
-            {
-                turn.take(said, &mut told, &mut settling);
-            }
-            if told.len() >= BATCH || !self.ledger.is_writing() {
-                break;
-            }
-            tokio::select! {
-                biased;
-                answer = self.ledger.answer() => {
-                    answered = Some(answer);
-                    break;
-                }
-                Some(said) = turn.said.recv() => turn.take(said, &mut told, &mut settling),
-            }
-        }
-        let batch = (!told.is_empty()).then(|| self.ledger.prepare(told));
-        match answered {
-            Some(answer) => self.land(answer),
-            None => self.settle().await,
-        }
-        self.settling.extend(settling);
-        match batch {
-            Some(batch) if self.backlog.is_empty() && !self.broken => self.ledger.send(batch).await,
-            Some(batch) => self.backlog.append(batch.take_back()),
-            None => self.settled(),
-        }
-    }
-
-    /// Tells those who wait that all before them is durable, if it is.
-    fn settled(&mut self) {
-        if self.backlog.is_empty() && !self.ledger.is_writing() {
-            for done in self.settling.drain(..) {
-                let _ = done.send(());
-            }
-        }
-    }
-
-    /// Waits until nothing is on its way: what follows acts on what is durable.
-    async fn settle(&mut self) {
-        if self.ledger.is_writing() {
-            let answer = self.ledger.answer().await;
-            self.land(answer);
-        }
-    }
-
-    fn land(&mut self, answer: Result<(), JournalError>) {
-        match self.ledger.land(answer) {
-            Ok(()) => self.settled(),
-            Err((told, error)) => {
-                tracing::error!(session = %self.session, %error, facts = told.len(), "facts cannot be written");
-                self.broken |= !may_pass(&error);
-                self.backlog = told;
-            }
-        }
-    }
-
     /// The mind has said its last word; its task says how the turn ended.
     async fn finish(&mut self) {
-        self.settle().await;
-        if !self.backlog.is_empty() {
+        self.clerk.settle().await;
+        if self.clerk.is_blocked() {
             // What has to be ended is known when its last words are durable.
             return;
         }
@@ -315,15 +241,15 @@ impl Actor {
             }
         };
         let ended = if was_cancelled && ended.failure.is_some() { Ended::stopped(Stop::Cancelled) } else { ended };
-        let drafts = end_turn(&self.ledger.tip, ended);
-        self.append_or_keep(drafts).await;
+        let drafts = end_turn(self.clerk.tip(), ended);
+        self.clerk.append_or_keep(drafts).await;
     }
 
     /// Drops a mind that does not end by itself. It is made anew for the next turn.
     async fn abandon(&mut self, stop: Stop) {
         self.drop_turn().await;
-        let drafts = end_turn(&self.ledger.tip, Ended::stopped(stop));
-        self.append_or_keep(drafts).await;
+        let drafts = end_turn(self.clerk.tip(), Ended::stopped(stop));
+        self.clerk.append_or_keep(drafts).await;
     }
 
     /// Stops the mind, and keeps what it had said. It has really stopped when this returns: nothing happens after the
@@ -332,47 +258,15 @@ impl Actor {
         let Some(mut turn) = self.turn.take() else { return };
         turn.task.abort();
         let _ = (&mut turn.task).await;
-        self.settle().await;
-        while let Ok(said) = turn.said.try_recv() {
-            turn.take(said, &mut self.backlog, &mut self.settling);
-        }
-        self.append_or_keep(Vec::new()).await;
+        self.clerk.hear_out(&mut turn).await;
     }
 
-    async fn append_or_keep(&mut self, drafts: Vec<Draft>) {
-        self.settle().await;
-        let mut all = std::mem::take(&mut self.backlog);
-        all.push_all(drafts);
-        if all.is_empty() {
-            return self.settled();
-        }
-        let batch = self.ledger.prepare(all);
-        self.ledger.send(batch).await;
-        self.settle().await;
-    }
-
-    /// For what a client asked: it is told at once if it cannot be. What the agent told before goes first.
     pub(crate) async fn append(&mut self, draft: Draft) -> Result<(), SessionError> {
-        self.append_all(vec![draft]).await
-    }
-
-    async fn append_all(&mut self, drafts: Vec<Draft>) -> Result<(), SessionError> {
-        self.settle().await;
-        let waiting = self.backlog.extent();
-        let mut all = std::mem::take(&mut self.backlog);
-        all.push_all(drafts);
-        self.ledger.append(all).await.map_err(|(mut told, error)| {
-            told.truncate(waiting);
-            self.backlog = told;
-            self.broken |= !may_pass(&error);
-            error
-        })?;
-        self.settled();
-        Ok(())
+        self.clerk.append(vec![draft]).await
     }
 
     async fn handle(&mut self, command: Command) {
-        self.settle().await;
+        self.clerk.settle().await;
         match command {
             Command::Create(draft, reply) => answer(reply, self.append(*draft).await),
             Command::Prompt(request, reply) => answer(reply, self.prompt(*request).await),
@@ -382,23 +276,23 @@ impl Actor {
             Command::Change(change, reply) => answer(reply, self.append(Draft::client(*change)).await),
             Command::Delete(reply) => answer(reply, self.delete().await),
             Command::Note(draft, reply) => answer(reply, self.append(*draft).await),
-            Command::Tip(reply) => answer(reply, Ok(self.ledger.tip.clone())),
+            Command::Tip(reply) => answer(reply, Ok(self.clerk.tip().clone())),
             Command::Shutdown => {}
         }
     }
 
     async fn prompt(&mut self, request: PromptRequest) -> Result<Accepted, SessionError> {
-        if self.ledger.tip.head.deleted {
+        if self.clerk.tip().head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
-        if let Some(earlier) = same_request(self.ledger.journal().clone(), &self.session, &request).await? {
+        if let Some(earlier) = same_request(self.clerk.journal().clone(), &self.session, &request).await? {
             return Ok(earlier);
         }
         if request.content.is_empty() {
             return Err(SessionError::EmptyPrompt);
         }
         if self.agent.is_none() {
-            let name = self.ledger.tip.head.agent.clone();
+            let name = self.clerk.tip().head.agent.clone();
             return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
         }
         if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {
@@ -407,7 +301,7 @@ impl Actor {
         if request.content.clone().iter_mut().flat_map(Block::bodies_mut).any(|body| body.blob().is_some()) {
             return Err(SessionError::Reference);
         }
-        let waiting = self.ledger.tip.queue.len();
+        let waiting = self.clerk.tip().queue.len();
         if waiting >= QUEUE_LIMIT {
             return Err(SessionError::QueueFull { waiting });
         }
@@ -425,11 +319,11 @@ impl Actor {
         };
         self.append(Draft::client(queued)).await?;
         let ahead = waiting + usize::from(self.turn.is_some());
-        Ok(Accepted { turn, message, seq: self.ledger.tip.seq, ahead, repeated: false })
+        Ok(Accepted { turn, message, seq: self.clerk.tip().seq, ahead, repeated: false })
     }
 
     async fn drop_prompt(&mut self, turn: TurnId) -> Result<(), SessionError> {
-        if !self.ledger.tip.queue.iter().any(|queued| queued.prompt.turn == turn) {
+        if !self.clerk.tip().queue.iter().any(|queued| queued.prompt.turn == turn) {
             return Err(SessionError::NotQueued(turn));
         }
         self.append(Draft::client(PromptDropped { turn })).await
@@ -438,7 +332,7 @@ impl Actor {
     async fn cancel(&mut self, queue_too: bool) -> Result<bool, SessionError> {
         let starting = self.saving.as_ref().map(|saving| saving.turn.clone()).filter(|turn| self.is_next(turn));
         if queue_too {
-            let waiting = self.ledger.tip.queue.iter().map(|queued| queued.prompt.turn.clone());
+            let waiting = self.clerk.tip().queue.iter().map(|queued| queued.prompt.turn.clone());
             let waiting: Vec<TurnId> = waiting.filter(|turn| starting.as_ref() != Some(turn)).collect();
             for turn in waiting {
                 self.append(Draft::client(PromptDropped { turn })).await?;
@@ -449,7 +343,7 @@ impl Actor {
         }
         let Some(turn) = &mut self.turn else { return Ok(false) };
         turn.cancel();
-        let withdrawn = self.ledger.tip.turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
+        let withdrawn = self.clerk.tip().turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
         for draft in &withdrawn {
             match &draft.event {
                 Event::PermissionAnswered(e) => turn.permission_answered(&e.request, None),
@@ -457,31 +351,31 @@ impl Actor {
                 _ => {}
             }
         }
-        self.append_or_keep(withdrawn).await;
+        self.clerk.append_or_keep(withdrawn).await;
         Ok(true)
     }
 
     /// For clients a prompt whose snapshot is being taken is a turn that has begun: it ends like one.
     async fn cancel_start(&mut self, turn: TurnId) -> Result<(), SessionError> {
-        self.append_all(started(&turn, None)).await?;
+        self.clerk.append(started(&turn, None)).await?;
         self.saving = None;
-        let drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
-        self.append_or_keep(drafts).await;
+        let drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
+        self.clerk.append_or_keep(drafts).await;
         Ok(())
     }
 
     async fn delete(&mut self) -> Result<(), SessionError> {
-        if self.ledger.tip.head.deleted {
+        if self.clerk.tip().head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
         self.drop_turn().await;
-        let mut drafts = end_turn(&self.ledger.tip, Ended::stopped(Stop::Cancelled));
+        let mut drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
         drafts.push(Draft::client(SessionDeleted {}));
-        match self.append_all(drafts.clone()).await {
+        match self.clerk.append(drafts.clone()).await {
             // What the agent told and the disk refused would keep a full disk full: whoever deletes wants it gone.
-            Err(SessionError::Journal(JournalError::DiskFull { .. })) if !self.backlog.is_empty() => {
-                self.backlog = Told::default();
-                self.append_all(drafts).await
+            Err(SessionError::Journal(JournalError::DiskFull { .. })) if self.clerk.is_blocked() => {
+                self.clerk.drop_backlog();
+                self.clerk.append(drafts).await
             }
             result => result,
         }
@@ -524,11 +418,6 @@ async fn next_said(turn: &mut Option<RunningTurn>) -> Option<Said> {
         Some(turn) => turn.next().await,
         None => std::future::pending().await,
     }
-}
-
-/// Whether waiting can help. A conflict or a refusal cannot pass: the actor is made again from the journal.
-fn may_pass(error: &JournalError) -> bool {
-    matches!(error, JournalError::DiskFull { .. } | JournalError::Storage { .. })
 }
 
 /// Blobs of the journal, where blocking is fine.

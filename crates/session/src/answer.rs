@@ -28,8 +28,8 @@ pub enum Answer {
 impl Actor {
     /// The first answer wins: whoever comes later learns that it was answered.
     pub(crate) async fn answer(&mut self, request: &RequestId, given: Answer, by: String) -> Result<(), SessionError> {
-        let Some(ask) = self.ledger.tip.asks().find(|ask| ask.request() == request).cloned() else {
-            let answered = self.ledger.journal().mark(&self.session, &Mark::Answer(request).to_string()).await?;
+        let Some(ask) = self.clerk.tip().asks().find(|ask| ask.request() == request).cloned() else {
+            let answered = self.clerk.journal().mark(&self.session, &Mark::Answer(request).to_string()).await?;
             let request = request.clone();
             return Err(match answered {
                 Some(_) => SessionError::AlreadyAnswered(request),

@@ -13,9 +13,9 @@ use tolka_journal::{Journal, Mark, Purged, Scope, SessionQuery};
 use crate::SessionError;
 use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
 use crate::answer::Answer;
+use crate::clerk::Clerk;
 use crate::ledger::Ledger;
 use crate::saving::DeskOptions;
-use crate::told::Told;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
 const COMMANDS: usize = 64;
@@ -241,7 +241,7 @@ impl Desk {
         live.actors.insert(session.clone(), commands.clone());
         let actor = Actor {
             session: session.clone(),
-            ledger,
+            clerk: Clerk::new(ledger),
             agent,
             ids: self.0.ids.clone(),
             known_agents: self.agent_names(),
@@ -250,10 +250,7 @@ impl Desk {
             options: self.0.options.clone(),
             saving: None,
             saved: None,
-            backlog: Told::default(),
-            settling: Vec::new(),
             not_before: Instant::now(),
-            broken: false,
         };
         while live.tasks.try_join_next().is_some() {}
         let (desk, id) = (self.clone(), session.clone());

@@ -15,7 +15,7 @@ const PAGE: usize = 512;
 
 pub(crate) struct Ledger {
     journal: Arc<dyn Journal>,
-    session: SessionId,
+    pub(crate) session: SessionId,
     /// After the last fact that is durable.
     pub(crate) tip: Tip,
     /// After the last fact that was stamped; dropped at idle moments. Every fact is folded into both: a copy of the tip

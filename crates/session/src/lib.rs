@@ -6,6 +6,7 @@
 
 mod actor;
 mod answer;
+mod clerk;
 mod desk;
 mod error;
 mod ledger;

@@ -4,6 +4,7 @@
 //! sends whole states would repeat much. It is empty whenever no turn is open.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -62,29 +63,13 @@ impl Encoder {
         (state.v == STATE_VERSION).then_some(Encoder { profile, state })
     }
 
-    fn meta<'a>(&self, tip: &'a Tip, tool: Option<&'a Tool>) -> Option<Meta<'a>> {
-        if self.profile == Profile::Documented {
-            return None;
-        }
-        let mut meta = Meta::default();
-        if let Some(parent) = tip.head.parent.as_ref().filter(|parent| parent.kind == ParentKind::Subagent) {
-            meta.session_id = Some(tip.head.id.as_str());
-            meta.parent_session_id = Some(parent.session.as_str());
-        }
-        if let Some(tool) = tool {
-            meta.tool_name = tool.name.as_deref();
-            meta.subagent_session_id = tool.meta.as_ref().and_then(subagent_of);
-        }
-        Some(meta).filter(|meta| !meta.is_empty())
-    }
-
     fn chunk(&self, text: &str, name: &'static str, time: Time, tip: &Tip, out: &mut Frames) {
         // Some agents send empty pieces, to carry a `_meta` of their own; there is nothing to see in them.
         if text.is_empty() {
             return;
         }
         out.push(&write::Chunk {
-            _meta: self.meta(tip, None),
+            _meta: meta(self.profile, tip, None),
             content: Content::text(text),
             update: name,
             r#type: name,
@@ -94,21 +79,23 @@ impl Encoder {
 
     /// What was told of the call, after its start was.
     fn told(&mut self, tool: &Tool, time: Time, tip: &Tip, out: &mut Frames) -> &mut Told {
-        if !self.state.calls.contains_key(&tool.call) {
-            let start = Body::start(tool, self.meta(tip, Some(tool)));
-            let mut seen = 0;
-            out.push_with(|out| {
-                seen = start.write(out);
-                tool::finish_start(time, out);
-            });
-            self.state.calls.insert(tool.call.clone(), Told { seen, live: 0 });
+        match self.state.calls.entry(tool.call.clone()) {
+            Entry::Occupied(told) => told.into_mut(),
+            Entry::Vacant(untold) => {
+                let start = Body::start(tool, meta(self.profile, tip, Some(tool)));
+                let mut seen = 0;
+                out.push_with(|out| {
+                    seen = start.write(out);
+                    tool::finish_start(time, out);
+                });
+                untold.insert(Told { seen, live: 0 })
+            }
         }
-        self.state.calls.get_mut(&tool.call).expect("its start was told, now or before")
     }
 
     fn tool_changed(&mut self, tool: &Tool, time: Time, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
         let is_new = !self.state.calls.contains_key(&tool.call);
-        let (meta, same_meta) = (self.meta(tip, Some(tool)), self.meta(tip, Some(tool)));
+        let (meta, same_meta) = (meta(self.profile, tip, Some(tool)), meta(self.profile, tip, Some(tool)));
         let body = Body::merged(tool, meta, Live::Hidden, blobs);
         let says_no_more = is_new && body.looks_like_start();
         let told = self.told(tool, time, tip, out);
@@ -138,7 +125,7 @@ impl Encoder {
         // An output that the agent gave itself stands before the live one.
         if length > 0 && due && output::told(tool).is_none() {
             told.live = length;
-            let meta = self.meta(tip, Some(tool));
+            let meta = meta(self.profile, tip, Some(tool));
             out.push_with(|out| {
                 Body::merged(tool, meta, Live::Shown, blobs).write(out);
                 tool::finish_progress(time, out);
@@ -181,6 +168,22 @@ impl Encoder {
     }
 }
 
+fn meta<'a>(profile: Profile, tip: &'a Tip, tool: Option<&'a Tool>) -> Option<Meta<'a>> {
+    if profile == Profile::Documented {
+        return None;
+    }
+    let mut meta = Meta::default();
+    if let Some(parent) = tip.head.parent.as_ref().filter(|parent| parent.kind == ParentKind::Subagent) {
+        meta.session_id = Some(tip.head.id.as_str());
+        meta.parent_session_id = Some(parent.session.as_str());
+    }
+    if let Some(tool) = tool {
+        meta.tool_name = tool.name.as_deref();
+        meta.subagent_session_id = tool.meta.as_ref().and_then(subagent_of);
+    }
+    Some(meta).filter(|meta| !meta.is_empty())
+}
+
 impl crate::Encoder for Encoder {
     fn encode(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
         let (time, timestamp) = (fact.time, Stamp(fact.time));
@@ -199,7 +202,7 @@ impl crate::Encoder for Encoder {
                 }
             }
             Event::PlanSet(e) => out.push(&write::Plan {
-                _meta: self.meta(tip, None),
+                _meta: meta(self.profile, tip, None),
                 entries: e.entries.iter().map(write::Entry::from).collect(),
                 update: "plan",
                 r#type: "agent_plan_update",
@@ -207,7 +210,7 @@ impl crate::Encoder for Encoder {
             }),
             Event::ModeSet(ModeSet { mode }) | Event::SessionChanged(SessionChanged { mode: Some(mode), .. }) => {
                 out.push(&write::Mode {
-                    _meta: self.meta(tip, None),
+                    _meta: meta(self.profile, tip, None),
                     mode,
                     update: "current_mode_update",
                     r#type: "current_mode_update",
@@ -234,7 +237,8 @@ impl crate::Encoder for Encoder {
                     permission: &e.permission,
                     title: &e.title,
                     patterns: &e.patterns,
-                    tool_call: tool.map(|tool| Body::merged(tool, self.meta(tip, Some(tool)), Live::Hidden, blobs)),
+                    tool_call: tool
+                        .map(|tool| Body::merged(tool, meta(self.profile, tip, Some(tool)), Live::Hidden, blobs)),
                     options: e.options.iter().map(write::Choice::from).collect(),
                     r#type: "approval_requested",
                     timestamp,

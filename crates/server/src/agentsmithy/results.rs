@@ -12,7 +12,7 @@ use tolka_journal::{Mark, MarkKind, Scope, TIP};
 use super::{Answered, find};
 use crate::app::App;
 use crate::fault::Fault;
-use crate::listing::{self, Items, Told};
+use crate::listing::{self, Items, Lister};
 use crate::stream::JournalBlobs;
 
 /// Tips are kept about so many facts apart: a call that is further away is nearer to one of them.
@@ -74,7 +74,7 @@ struct Results {
     tip: Tip,
 }
 
-impl Told for Results {
+impl Lister for Results {
     async fn more(&mut self, items: &mut Items) -> Result<bool, Fault> {
         let Some(next) = self.ends.last().copied() else { return Ok(false) };
         let (journal, session) = (self.app.journal(), &self.head.id);

@@ -10,7 +10,7 @@ use tolka_journal::{MarkKind, Scope, SessionRow};
 use super::{Answered, PAGE, fact_at, find};
 use crate::app::App;
 use crate::fault::Fault;
-use crate::listing::{Items, Told, list};
+use crate::listing::{Items, Lister, list};
 use crate::stream::JournalBlobs;
 
 pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> Answered {
@@ -45,7 +45,7 @@ impl Messages {
     }
 }
 
-impl Told for Messages {
+impl Lister for Messages {
     async fn more(&mut self, items: &mut Items) -> Result<bool, Fault> {
         let wanted = usize::try_from(self.end - self.tip.seq).unwrap_or(PAGE).min(PAGE);
         let page = self.app.journal().read(&Scope::Session(self.session.clone()), self.tip.seq, wanted).await?;

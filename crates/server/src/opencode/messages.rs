@@ -45,7 +45,7 @@ pub(super) async fn list(
     let limit = params.number("limit")?.filter(|limit| *limit > 0);
     let row = session_row(&app, id).await?;
     if limit.is_none() && params.text("before").is_none() {
-        return Ok(all_messages::stream(app, row).await?);
+        return Ok(all_messages::list(app, row).await?);
     }
     let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
     let mut before = params.text("before").map(|cursor| Before::read(cursor, row.seq));

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 /// What a server gives to streams. Enough for 1,000 clients that stand still, each in the middle of a write of its own.
 pub(super) const LIMIT: usize = 64 * 1024 * 1024;
 /// About what one write should be.
-pub(super) const WRITE: usize = 64 * 1024;
+pub(crate) const WRITE: usize = 64 * 1024;
 /// A write when room is scarce: as much as a connection takes before it wants to flush.
 const SMALL_WRITE: usize = 16 * 1024;
 /// What a channel keeps for readers that are a little behind; further back they read the journal.
