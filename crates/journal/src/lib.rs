@@ -13,7 +13,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tolka_facts::{Fact, Hash, Head, SessionId, Time};
 
@@ -116,21 +115,52 @@ pub struct Kept {
     pub state: Vec<u8>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
     pub head: Head,
     /// Its last `seq`.
     pub seq: u64,
+    pub standing: Standing,
 }
+
+/// Where a session stands in lists. It means the same after the session has changed or gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    updated: Time,
+    /// Which of those that changed at once.
+    num: u64,
+}
+
+impl std::fmt::Display for Standing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.updated.micros(), self.num)
+    }
+}
+
+impl std::str::FromStr for Standing {
+    type Err = NoStanding;
+
+    fn from_str(text: &str) -> Result<Self, NoStanding> {
+        let (updated, num) = text.split_once('.').ok_or(NoStanding)?;
+        let number = |text: &str| text.parse().map_err(|_| NoStanding);
+        Ok(Standing { updated: Time::from_micros(number(updated)?), num: number(num)? })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a standing; those that lists give are two numbers with a dot between")]
+pub struct NoStanding;
 
 #[derive(Debug, Clone, Default)]
 pub struct SessionQuery {
     /// Only sessions of this folder.
     pub workspace: Option<String>,
-    /// 0 means all.
+    /// Fewer come only at the end. 0 means all.
     pub limit: usize,
-    /// Only sessions that were changed before this one was; for paging. [`JournalError::NoSession`] if it is gone.
-    pub after: Option<SessionId>,
+    /// Only sessions that stand behind this; for paging.
+    pub after: Option<Standing>,
+    /// Only those whose title has these words in it, in whatever case.
+    pub titled: Option<String>,
     /// Deleted ones too, for the purge.
     pub deleted: bool,
     /// Only those in which a turn is open or prompts wait; for a start. Of a file that an older version wrote it may give

@@ -284,3 +284,31 @@ fn is_of_type(name: &str, value: &Value) -> bool {
         other => panic!("no type is called {other}"),
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_sessions_go_on_whatever_happens_between() {
+    let house = House::open().await;
+    let mut made = Vec::new();
+    for n in 0..5 {
+        let (_, session) = house.ask("post", "/v1/sessions", Some(json!({ "title": format!("{n}") }))).await;
+        made.insert(0, session["id"].as_str().unwrap().to_owned());
+    }
+    let page = async |after: &str| {
+        let (status, page) = house.ask("get", &format!("/v1/sessions?limit=2{after}"), None).await;
+        assert_eq!(status, 200, "{page}");
+        let ids = page["sessions"].as_array().unwrap().iter().map(|session| session["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page["next"].as_str().map(|next| format!("&after={next}")))
+    };
+    let (ids, next) = page("").await;
+    assert_eq!(ids, made[..2]);
+    let (status, _) = house.ask("patch", &format!("/v1/sessions/{}", made[1]), Some(json!({ "title": "new" }))).await;
+    assert_eq!(status, 200);
+    let (ids, next) = page(&next.unwrap()).await;
+    assert_eq!(ids, made[2..4], "what was changed is not told again");
+    assert_eq!(page(&format!("&after={}", made[3])).await, (vec![made[4].clone()], None), "a session's id will do");
+    assert_eq!(house.ask("delete", &format!("/v1/sessions/{}", made[3]), None).await.0, 204);
+    assert_eq!(page(&next.unwrap()).await, (vec![made[4].clone()], None));
+    let (status, answer) = house.ask("get", "/v1/sessions?after=ses_none", None).await;
+    assert_eq!((status, &answer["error"]["code"]), (404, &json!("not_found")));
+    house.close().await;
+}

@@ -30,6 +30,8 @@ pub(crate) struct Ledger {
     /// Bytes journalled since a state was kept: a state that is larger than that waits, so that states
     /// never take more room than facts.
     since_kept: usize,
+    /// The same since an idle one was kept.
+    since_idle: usize,
 }
 
 /// What was told, stamped: on its way to the journal, or ready to go when the one before it is durable.
@@ -66,6 +68,7 @@ impl Ledger {
             kept_idle: 0,
             weighed: 0,
             since_kept: 0,
+            since_idle: 0,
         }
     }
 
@@ -166,11 +169,13 @@ impl Ledger {
         }
         batch.facts.iter().for_each(|fact| self.tip.apply(fact));
         self.since_kept += batch.bytes;
+        self.since_idle += batch.bytes;
         if let Some(idle) = batch.keeps {
             self.kept = self.tip.seq;
             self.since_kept = 0;
             if idle {
                 self.kept_idle = self.tip.seq;
+                self.since_idle = 0;
             }
         }
         if self.tip.is_idle() && self.ahead.as_ref().is_some_and(|ahead| ahead.seq == self.tip.seq) {
@@ -179,15 +184,18 @@ impl Ledger {
         Ok(())
     }
 
+    /// Two kinds of states are due in turn: any, for the session itself, and idle ones, which every dialect can be taken up
+    /// from. A turn's end has an idle one whenever enough came since the last, whatever was kept inside the turn.
     fn state_to_keep(&mut self, bytes: usize) -> Option<Kept> {
         let tip = self.ahead.as_ref()?;
         let idle = tip.is_idle();
-        let due = tip.seq - self.kept >= KEEP_EVERY || (idle && tip.seq - self.kept_idle >= KEEP_EVERY);
-        if !due || tip.seq - self.weighed < KEEP_EVERY {
+        let idle_is_due = idle && tip.seq - self.kept_idle >= KEEP_EVERY;
+        let is_due = tip.seq - self.kept >= KEEP_EVERY && tip.seq - self.weighed >= KEEP_EVERY;
+        if !is_due && !idle_is_due {
             return None;
         }
         self.weighed = tip.seq;
-        let since_kept = self.since_kept + bytes;
+        let since_kept = bytes + if idle_is_due { self.since_idle } else { self.since_kept };
         if tip.open_bytes() > since_kept {
             return None;
         }

@@ -12,7 +12,7 @@ use super::fault::Fault;
 use super::ring::Room;
 use super::rows::crc;
 use super::schema::{integer, natural};
-use crate::{Entry, JournalError, Kept, Kin, MarkKind, Scope, SessionQuery, SessionRow, Workspace};
+use crate::{Entry, Kept, Kin, MarkKind, Scope, SessionQuery, SessionRow, Standing, Workspace};
 
 pub(super) fn facts(conn: &Connection, scope: &Scope, after: u64, limit: usize) -> Result<Vec<Entry>, Fault> {
     match scope {
@@ -178,14 +178,15 @@ pub(super) fn blob(conn: &Connection, hash: &Hash) -> Result<Option<Vec<u8>>, Fa
 }
 
 const SESSION: &str =
-    "SELECT crc, head, coalesce((SELECT max(seq) FROM facts WHERE session = num), 0), id FROM sessions";
+    "SELECT crc, head, coalesce((SELECT max(seq) FROM facts WHERE session = num), 0), id, updated, num FROM sessions";
 
 fn session_row(row: &Row<'_>) -> Result<SessionRow, Fault> {
     let id: String = row.get(3)?;
     let whose = || format!("the head of session {id}");
     let json = checked(row, 0, 1).map_err(|fault| at(fault, &whose))?;
     let head = serde_json::from_slice(json).map_err(|error| Fault::Damage(format!("{}: {error}", whose())))?;
-    Ok(SessionRow { head, seq: natural(row.get(2)?) })
+    let standing = Standing { updated: Time::from_micros(natural(row.get(4)?)), num: natural(row.get(5)?) };
+    Ok(SessionRow { head, seq: natural(row.get(2)?), standing })
 }
 
 pub(super) fn session(conn: &Connection, session: &SessionId) -> Result<Option<SessionRow>, Fault> {
@@ -230,20 +231,24 @@ pub(super) fn sessions(conn: &Connection, query: &SessionQuery) -> Result<Vec<Se
         values.push(workspace.clone().into());
     }
     if let Some(after) = &query.after {
-        let mut find = conn.prepare_cached("SELECT updated, num FROM sessions WHERE id = ?1")?;
-        let found = find.query_row([after.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let (updated, num): (i64, i64) = found.ok_or_else(|| JournalError::NoSession { session: after.clone() })?;
         sql += " AND (updated, num) < (?, ?)";
-        values.extend([updated.into(), num.into()]);
+        values.extend([integer(after.updated.micros()).into(), integer(after.num).into()]);
     }
-    sql += " ORDER BY updated DESC, num DESC LIMIT ?";
-    values.push(if query.limit == 0 { -1 } else { integer(query.limit as u64) }.into());
+    sql += " ORDER BY updated DESC, num DESC";
+    let limit = if query.limit == 0 { usize::MAX } else { query.limit };
+    let titled = query.titled.as_ref().map(|words| words.to_lowercase());
+    let is_wanted =
+        |row: &SessionRow| titled.as_ref().is_none_or(|words| row.head.title.to_lowercase().contains(words));
     let mut select = conn.prepare_cached(&sql)?;
     let mut rows = select.query(params_from_iter(values))?;
     let mut list = Vec::new();
-    while let Some(row) = rows.next()? {
+    // Counted here and not by SQLite, which does not know who is left out.
+    while list.len() < limit
+        && let Some(row) = rows.next()?
+    {
         match session_row(row) {
-            Ok(session) => list.push(session),
+            Ok(session) if is_wanted(&session) => list.push(session),
+            Ok(_) => {}
             // One that is damaged must not hide the others; whoever opens it learns of it.
             Err(Fault::Damage(detail)) => tracing::error!(detail, "a session is left out of a list"),
             Err(fault) => return Err(fault),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use tolka_facts::event::{Parent, ParentKind};
 use tolka_facts::{CallId, Hash, Head, MessageId, RequestId, TurnId};
-use tolka_journal::{Append, Entry, Journal, JournalError, Kept, Kin, Mark, MarkKind, Scope, SessionQuery, TIP};
+use tolka_journal::{
+    Append, Entry, Journal, JournalError, Kept, Kin, Mark, MarkKind, Scope, SessionQuery, Standing, TIP,
+};
 
 use crate::common::{batch, deleted, fact, facts, facts_of, follow, head, read_all, scope, session, told};
 
@@ -29,6 +31,8 @@ macro_rules! conform {
             states_are_kept
             blobs_come_with_their_facts
             sessions_are_listed_latest_first
+            sessions_are_paged_whatever_happens_between
+            sessions_are_found_by_their_titles
             sessions_are_listed_by_their_kin
             memory_says_what_the_disk_says
             big_batches
@@ -405,22 +409,61 @@ pub(crate) async fn sessions_are_listed_latest_first(open: Open<'_>) {
     assert_eq!(list(SessionQuery { deleted: true, limit: 2, ..all.clone() }).await, [(5, 6), (2, 2)]);
     assert_eq!(list(SessionQuery { workspace: Some("/x".into()), ..all.clone() }).await, [(4, 4), (3, 3), (1, 1)]);
     assert_eq!(list(SessionQuery { workspace: Some("/z".into()), ..all.clone() }).await, []);
-    let mut paged = Vec::new();
-    let mut after = None;
-    loop {
-        let page = list(SessionQuery { limit: 2, after: after.clone(), ..all.clone() }).await;
-        let Some((last, _)) = page.last() else { break };
-        after = Some(session(&last.to_string()));
-        paged.extend(page);
-    }
-    assert_eq!(paged, list(all.clone()).await);
     let since = tolka_facts::Time::from_millis(20);
     assert_eq!(list(SessionQuery { since, ..all.clone() }).await, [(2, 2), (4, 4), (3, 3)]);
     let folders = journal.workspaces().await.unwrap();
     let folders: Vec<_> = folders.iter().map(|folder| (folder.path.as_str(), folder.updated.millis())).collect();
     assert_eq!(folders, [("/x", 20), ("/y", 40)], "also of one in which another session is deleted");
-    let unknown = journal.sessions(SessionQuery { after: Some(session("none")), ..all }).await;
-    assert!(matches!(unknown, Err(JournalError::NoSession { .. })));
+}
+
+pub(crate) async fn sessions_are_paged_whatever_happens_between(open: Open<'_>) {
+    let journal = open();
+    // Two changed at once.
+    for (name, updated) in [("a", 10), ("b", 20), ("c", 20), ("d", 30), ("e", 40), ("f", 50)] {
+        let session = session(name);
+        journal.append(told(&session, 1..=1, head(&session, "/x", updated))).await.unwrap();
+    }
+    let page = async |after: Option<Standing>, limit: usize| -> (Vec<String>, Option<Standing>) {
+        let rows = journal.sessions(SessionQuery { limit, after, ..SessionQuery::default() }).await.unwrap();
+        let names = rows.iter().map(|row| row.head.id.as_str()[4..].to_owned());
+        (names.collect(), rows.last().map(|row| row.standing))
+    };
+    let (names, first) = page(None, 2).await;
+    assert_eq!(names, ["f", "e"]);
+    assert_eq!(first.unwrap().to_string().parse(), Ok(first.unwrap()));
+
+    // The last one of a page is changed; its place in the list stays where the page ended.
+    let touched = session("e");
+    journal.append(told(&touched, 2..=2, head(&touched, "/x", 60))).await.unwrap();
+    let (names, second) = page(first, 2).await;
+    assert_eq!(names, ["d", "c"]);
+
+    let gone = session("c");
+    journal.append(told(&gone, 2..=2, deleted(head(&gone, "/x", 70)))).await.unwrap();
+    journal.purge(&gone).await.unwrap();
+    let (names, third) = page(second, 2).await;
+    assert_eq!(names, ["b", "a"]);
+    assert_eq!(page(third, 2).await, (Vec::new(), None));
+    assert_eq!(page(None, 9).await.0, ["e", "f", "d", "b", "a"]);
+}
+
+pub(crate) async fn sessions_are_found_by_their_titles(open: Open<'_>) {
+    let journal = open();
+    for (n, title) in ["Ärger im Parser", "a lexer", "parsers", "PARSE it"].into_iter().enumerate() {
+        let session = session(&n.to_string());
+        let head = Head { title: title.to_owned(), ..head(&session, "/x", n as u64) };
+        journal.append(told(&session, 1..=1, head)).await.unwrap();
+    }
+    let journal = open();
+    let list = async |words: &str, limit: usize| -> Vec<_> {
+        let query = SessionQuery { titled: Some(words.to_owned()), limit, ..SessionQuery::default() };
+        journal.sessions(query).await.unwrap().into_iter().map(|row| row.head.title).collect()
+    };
+    assert_eq!(list("Parse", 0).await, ["PARSE it", "parsers", "Ärger im Parser"]);
+    assert_eq!(list("ärger", 0).await, ["Ärger im Parser"]);
+    assert_eq!(list("e", 3).await, ["PARSE it", "parsers", "a lexer"], "those left out are not counted");
+    assert_eq!(list("", 0).await.len(), 4);
+    assert_eq!(list("none", 1).await, [""; 0]);
 }
 
 pub(crate) async fn sessions_are_listed_by_their_kin(open: Open<'_>) {

@@ -59,6 +59,27 @@ async fn a_flipped_bit_is_told_by_its_place() {
 }
 
 #[tokio::test]
+async fn a_damaged_head_does_not_end_a_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    for n in 1..=5 {
+        let session = session(&n.to_string());
+        journal.append(told(&session, 1..=1, head(&session, "/w", n))).await.unwrap();
+    }
+    journal.close();
+    flip(dir.path(), "sessions", "head", "num = 4");
+    let journal = open(dir.path());
+    let (mut after, mut pages) = (None, Vec::new());
+    loop {
+        let rows = journal.sessions(SessionQuery { limit: 2, after, ..SessionQuery::default() }).await.unwrap();
+        let Some(last) = rows.last() else { break };
+        after = Some(last.standing);
+        pages.push(rows.into_iter().map(|row| row.head.id).collect::<Vec<_>>());
+    }
+    assert_eq!(pages, [[session("5"), session("3")], [session("2"), session("1")]]);
+}
+
+#[tokio::test]
 async fn a_lost_fact_is_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let (journal, a, b) = (open(dir.path()), session("a"), session("b"));

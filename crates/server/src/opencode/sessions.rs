@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use tolka_dialect::opencode::session_info;
 use tolka_facts::event::{Parent, ParentKind, SessionChanged};
 use tolka_facts::{SessionId, Time};
-use tolka_journal::{JournalError, Kin, SessionQuery, SessionRow};
+use tolka_journal::{Kin, SessionQuery};
 use tolka_session::NewSession;
 
 use super::folder::Folder;
@@ -17,8 +17,6 @@ use crate::request::{json_body, text_field};
 
 /// As many as OpenCode's own server lists unless it is asked for more or fewer.
 const LISTED: u64 = 100;
-/// As many are read at once: a search looks at all there are.
-const MOST: usize = 1000;
 
 pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
     let body = json_body(body).await?;
@@ -45,32 +43,17 @@ pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -
 
 pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params) -> Answered<Vec<Value>> {
     let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(LISTED);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut query = SessionQuery {
+    // A page that is asked for after another would miss what was changed in between; this is one look.
+    let query = SessionQuery {
         workspace: folder.to_filter_by(&app),
-        limit: limit.min(MOST),
+        limit: usize::try_from(limit).unwrap_or(usize::MAX),
         kin: if params.flag("roots")? { Kin::Roots } else { Kin::All },
         since: params.number("start")?.map_or(Time::default(), Time::from_millis),
+        titled: params.text("search").map(str::to_owned),
         ..SessionQuery::default()
     };
-    let wanted = params.text("search").map(str::to_lowercase);
-    let is_wanted =
-        |row: &SessionRow| wanted.as_ref().is_none_or(|words| row.head.title.to_lowercase().contains(words));
-    let mut listed = Vec::new();
-    loop {
-        let rows = match app.journal().sessions(query.clone()).await {
-            // The last one of the page before has been purged meanwhile.
-            Err(JournalError::NoSession { .. }) => break,
-            rows => rows?,
-        };
-        let found = rows.iter().filter(|row| is_wanted(row)).take(limit - listed.len());
-        listed.extend(found.map(|row| session_info(&row.head)));
-        if rows.len() < query.limit || listed.len() == limit {
-            break;
-        }
-        query.after = rows.last().map(|row| row.head.id.clone());
-    }
-    Ok(Json(listed))
+    let rows = app.journal().sessions(query).await.map_err(Fault::from)?;
+    Ok(Json(rows.iter().map(|row| session_info(&row.head)).collect()))
 }
 
 /// Only those that are at work; a session that is not named is idle.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Model, SessionChanged};
 use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
-use tolka_journal::SessionQuery;
+use tolka_journal::{JournalError, SessionQuery, Standing};
 use tolka_session::{Answer, NewSession, PromptRequest};
 
 use super::shapes;
@@ -29,14 +29,30 @@ pub(super) struct ListQuery {
 
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
     let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
-    let after = query.after.map(SessionId::from);
-    let rows = app
+    let after = match query.after {
+        Some(after) => Some(standing(&app, after).await?),
+        None => None,
+    };
+    // One more tells whether there is a next page.
+    let mut rows = app
         .journal()
-        .sessions(SessionQuery { workspace: query.workspace, limit, after, ..SessionQuery::default() })
+        .sessions(SessionQuery { workspace: query.workspace, limit: limit + 1, after, ..SessionQuery::default() })
         .await?;
-    let next = (rows.len() == limit).then(|| rows.last().map(|row| row.head.id.clone())).flatten();
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = rows.last().filter(|_| has_more).map(|row| row.standing.to_string());
     let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head, row.seq)).collect();
     Ok(axum::Json(json!({ "sessions": sessions, "next": next })).into_response())
+}
+
+/// Where a page begins: `next` of the one before, or the id of a session that is still there.
+async fn standing(app: &App, after: String) -> Result<Standing, Fault> {
+    if let Ok(standing) = after.parse() {
+        return Ok(standing);
+    }
+    let session = SessionId::from(after);
+    let row = app.journal().session(&session).await?;
+    Ok(row.ok_or(JournalError::NoSession { session })?.standing)
 }
 
 pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {

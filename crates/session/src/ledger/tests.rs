@@ -225,3 +225,24 @@ async fn a_state_is_kept_when_as_much_was_journalled_since() {
     let states: usize = kept.iter().map(|(_, bytes)| bytes).sum();
     assert!(states < ledger.tip.open_bytes() * 3, "{kept:?}");
 }
+
+#[tokio::test]
+async fn every_dialect_finds_an_idle_state_near_the_end_of_a_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal: Arc<dyn Journal> = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap();
+    let session = SessionId::from("ses_1");
+    let mut ledger = Ledger::new(journal.clone(), session.clone());
+    // Turns in which a state is kept a little before the end, short ones, and one that is longer than the others.
+    for (n, pieces) in [600, 600, 150, 150, 150, 150, 5000, 600].into_iter().enumerate() {
+        let turn = format!("trn_{n}");
+        ledger.append(told(started(&turn).into())).await.unwrap();
+        for _ in 0..pieces / 50 {
+            let text = Draft::agent(TextAppended { part: turn.as_str().into(), text: "words ".repeat(8) });
+            ledger.append(told(vec![text; 50])).await.unwrap();
+        }
+        ledger.append(told(vec![ended(&turn)])).await.unwrap();
+        let end = ledger.tip.seq;
+        let idle = journal.kept(&session, TIP, end, true).await.unwrap().map_or(0, |kept| kept.seq);
+        assert!(end - idle < KEEP_EVERY, "after turn {n}: {end} facts, the last idle state after {idle}");
+    }
+}
