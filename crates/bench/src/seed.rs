@@ -99,18 +99,24 @@ fn ended(turn: &str) -> Event {
     TurnEnded { turn: turn.into(), stop: Stop::EndTurn, usage: None, cost: None, meta: None }.into()
 }
 
+/// As the session's actor does: folding so many facts takes a millisecond or so.
+const KEEP_EVERY: u64 = 512;
+
 async fn long(data: &Path, facts: u64) -> Result<()> {
     let journal = Sqlite::open(&SqliteOptions::new(data))?;
     let (mut tip, mut batch) = (Tip::default(), Append::default());
     let mut kept = 0;
     for seq in 1..=facts {
-        add(&mut batch, &mut tip, fact(&long_session(), seq));
-        if batch.facts.len() == 256 || seq == facts {
+        let fact = fact(&long_session(), seq);
+        let turn_ended = matches!(fact.event, Event::TurnEnded(_));
+        add(&mut batch, &mut tip, fact);
+        let keeps = turn_ended && tip.is_idle() && seq - kept >= KEEP_EVERY;
+        if keeps {
+            kept = seq;
+            batch.tip = Some(Kept { seq, idle: true, state: serde_json::to_vec(&tip)? });
+        }
+        if keeps || batch.facts.len() == 256 || seq == facts {
             batch.head = Some(tip.head.clone());
-            if tip.is_idle() && tip.seq - kept >= 512 || tip.seq - kept >= 2048 {
-                kept = tip.seq;
-                batch.tip = Some(Kept { seq, idle: tip.is_idle(), state: serde_json::to_vec(&tip)? });
-            }
             journal.append(std::mem::take(&mut batch)).await?;
         }
     }
@@ -156,4 +162,27 @@ fn short(session: &SessionId) -> Result<Append> {
     append.head = Some(tip.head.clone());
     append.tip = Some(Kept { seq: FACTS, idle: tip.is_idle(), state: serde_json::to_vec(&tip)? });
     Ok(append)
+}
+
+#[cfg(test)]
+mod tests {
+    use tolka_journal::TIP;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_long_session_keeps_its_state_at_turn_ends_only() -> Result<()> {
+        let seeds = Seeds::new()?;
+        let folder = seeds.long(2000).await?;
+        let journal = Sqlite::open(&SqliteOptions::new(folder.join("data")))?;
+        let (mut at, mut kept) = (u64::MAX, Vec::new());
+        while let Some(state) = journal.kept(&long_session(), TIP, at, false).await? {
+            assert!(state.idle);
+            kept.push(state.seq);
+            at = state.seq - 1;
+        }
+        assert_eq!(kept, [1799, 1199, 599]);
+        tokio::task::spawn_blocking(move || journal.close()).await?;
+        Ok(())
+    }
 }

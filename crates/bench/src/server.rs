@@ -79,6 +79,18 @@ pub(crate) async fn readers(server: &Process, session: &str, count: usize) -> Re
     Ok(readers)
 }
 
+/// Readers that ask for what comes after the first fact, which is all there is: they have nothing to catch up.
+pub(crate) async fn readers_at_the_end(server: &Process, session: &str, count: usize) -> Result<Vec<Reader>> {
+    let path = format!("/v1/sessions/{session}/events?after=1");
+    let mut readers = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut reader = Reader::ask(&server.address, &path, Numbers::Positions).await?;
+        reader.until(b"retry:").await?;
+        readers.push(reader);
+    }
+    Ok(readers)
+}
+
 /// A turn that tells so many pieces of text.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {

@@ -21,7 +21,7 @@ const PATHS: [&str; 2] = ["/healthz", "/v1/sessions"];
 pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
     let many = bench.seeds.many(SESSIONS).await?;
     let (mut empty, mut full): ([Vec<f64>; 2], [Vec<f64>; 2]) = Default::default();
-    let mut bare = Vec::new();
+    let (mut bare, mut prints) = (Vec::new(), Vec::new());
     // Starts are short and wander much: twice as many.
     for _ in 0..bench.runs * 2 {
         for (nth, path) in PATHS.into_iter().enumerate() {
@@ -33,12 +33,18 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
         let server = Process::start(&std::env::current_exe()?, &["bare-server"]).await?;
         bare.push(first_byte_of(&server, "/", started).await?);
         server.stop().await?;
+        let started = Instant::now();
+        let process = Process::start(&std::env::current_exe()?, &["print"]).await?;
+        prints.push(started.elapsed().as_secs_f64() * 1e3);
+        process.stop().await?;
     }
-    let bare = Figure::of(bare);
+    let (bare, prints) = (Figure::of(bare), Figure::of(prints));
     for ((path, empty), full) in PATHS.into_iter().zip(empty).zip(full) {
         let (what, empty) = (format!("start to first byte of {path}"), Figure::of(empty));
         let row = bench.report.row(&format!("{what}, empty"), "ms", empty, Some(("bare hyper", bare)));
         row.goal(Goal::AtMost(30.0)).goal(Goal::RatioAtMost(3.0));
+        let beside = Some(("only prints", prints));
+        bench.report.row(&format!("{what}, empty, beside a process that only prints"), "ms", empty, beside);
         let beside = Some(("empty", empty));
         let row = bench.report.row(&format!("{what}, 10,000 sessions"), "ms", Figure::of(full), beside);
         row.goal(Goal::RatioAtMost(2.0));
