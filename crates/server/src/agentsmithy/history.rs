@@ -16,13 +16,15 @@ use crate::stream::JournalBlobs;
 
 /// As many messages as the real server gives unless it is asked for more or fewer.
 const LIMIT: u64 = 20;
+/// A page is held whole, with what belongs to each of its messages; whoever asks for more reads `has_more`.
+const MOST: u64 = 1000;
 /// Turns that are read at first, then twice as many: a turn has two messages or more, and often far more.
 const TURNS: usize = 4;
 /// Facts that are read at a time to find where a message ends.
 const STEP: u64 = 64;
 
 pub(super) async fn page(State(app): State<App>, Path(id): Path<String>, Query(params): Params) -> Answered {
-    let limit = usize::try_from(number(&params, "limit")?.unwrap_or(LIMIT)).unwrap_or(usize::MAX);
+    let limit = usize::try_from(number(&params, "limit")?.unwrap_or(LIMIT).min(MOST)).unwrap_or_default();
     let before = number(&params, "before")?;
     let row = find(&app, &id).await?;
     let reading = Reading { app: &app, session: row.head.id, end: row.seq };

@@ -168,3 +168,15 @@ async fn a_long_session_is_told_in_pieces() {
     seeded(&house, &facts, 512).await;
     compare(&house, &facts, &[4, 100_000]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_a_history_has_a_thousand_messages_at_most() {
+    let house = house().await;
+    let facts = long("ses_capped", 502, 3);
+    seeded(&house, &facts, 512).await;
+    let page = got(&house, "/api/dialogs/ses_capped/history?limit=1000000").await;
+    let whole = Whole::of(&facts).history;
+    assert!(whole.said_before(u64::MAX) > 1000);
+    assert_eq!(page["has_more"], true);
+    assert_eq!(page, serde_json::to_value(whole.page(1000, None)).unwrap());
+}
