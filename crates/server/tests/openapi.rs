@@ -219,6 +219,23 @@ async fn a_wrong_parameter_is_told_what_it_must_be() {
     house.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_says_whether_there_are_more() {
+    let house = House::open().await;
+    for _ in 0..3 {
+        house.ask("post", "/v1/sessions", Some(json!({}))).await;
+    }
+    let listed = async |query: &str| house.ask("get", &format!("/v1/sessions{query}"), None).await.1;
+    let all = listed("").await;
+    let ids = |page: &Value| page["sessions"].as_array().unwrap().iter().map(|s| s["id"].clone()).collect::<Vec<_>>();
+    let (first, whole) = (listed("?limit=2").await, listed("?limit=3").await);
+    assert_eq!((ids(&first).len(), &first["next"]), (2, &first["sessions"][1]["id"]));
+    assert_eq!((&whole["next"], ids(&whole)), (&Value::Null, ids(&all)));
+    let rest = listed(&format!("?limit=1&after={}", first["next"].as_str().unwrap())).await;
+    assert_eq!((&rest["next"], [ids(&first), ids(&rest)].concat()), (&Value::Null, ids(&all)));
+    house.close().await;
+}
+
 /// Reads on until somebody is asked, and says what the request is called.
 async fn until_asked(house: &House, events: &str) -> String {
     let mark = if events.contains('?') { '&' } else { '?' };

@@ -30,11 +30,14 @@ pub(super) struct ListQuery {
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
     let limit = limit(query.limit.as_deref(), PAGE)?;
     let after = query.after.map(SessionId::from);
-    let rows = app
+    // One more tells that there are more.
+    let mut rows = app
         .journal()
-        .sessions(SessionQuery { workspace: query.workspace, limit, after, ..SessionQuery::default() })
+        .sessions(SessionQuery { workspace: query.workspace, limit: limit + 1, after, ..SessionQuery::default() })
         .await?;
-    let next = (rows.len() == limit).then(|| rows.last().map(|row| row.head.id.clone())).flatten();
+    let has_more = rows.len() > limit;
+    rows.truncate(limit);
+    let next = has_more.then(|| rows.last().map(|row| row.head.id.clone())).flatten();
     let sessions: Vec<Value> = rows.iter().map(|row| shapes::session(&row.head, row.seq)).collect();
     Ok(axum::Json(json!({ "sessions": sessions, "next": next })).into_response())
 }
