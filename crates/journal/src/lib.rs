@@ -216,6 +216,8 @@ pub enum JournalError {
     Damaged { path: String, detail: String },
     #[error("the data folder {path} is in use by {owner}; stop it or choose another folder with --data")]
     InUse { path: String, owner: String },
+    #[error("the data folder {path} cannot be used: {detail}; make it writable or choose another with --data")]
+    Unusable { path: String, detail: String },
     #[error("{path} was written by a newer version of Tolka (format {found}, this one reads up to {known})")]
     TooNew { path: String, found: u32, known: u32 },
     #[error("no session {session}")]

@@ -90,7 +90,7 @@ impl Sqlite {
     /// Opens or creates a journal; some milliseconds, however large it is. One of an older format is read whole, once.
     pub fn open(options: &SqliteOptions) -> Result<Arc<Self>, JournalError> {
         let site = Site::new(&options.dir);
-        Sqlite::open_at(site.clone(), options).map_err(|fault| site.explain(fault))
+        Sqlite::open_at(site.clone(), options).map_err(|fault| site.explain_folder(fault))
     }
 
     fn open_at(site: Site, options: &SqliteOptions) -> Result<Arc<Self>, Fault> {
@@ -114,7 +114,7 @@ impl Sqlite {
 
     /// Who has a data folder open, if anybody has it open now.
     pub fn owner_of(dir: &Path) -> Result<Option<Owner>, JournalError> {
-        Owner::of(dir).map_err(|error| Site::new(dir).explain(error.into()))
+        Owner::of(dir).map_err(|error| Site::new(dir).explain_folder(error.into()))
     }
 
     /// Writes what was asked for, folds the log into the file and lets go of the folder. It blocks meanwhile;

@@ -167,6 +167,7 @@ impl From<JournalError> for Fault {
                 "The server's journal is damaged; its log says where. Restore it from a backup.".to_owned(),
             ),
             JournalError::InUse { .. }
+            | JournalError::Unusable { .. }
             | JournalError::TooNew { .. }
             | JournalError::Closed
             | JournalError::Malformed { .. }

@@ -6,6 +6,8 @@ mod sessions;
 mod shapes;
 mod view;
 
+use std::ops::RangeInclusive;
+
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
@@ -20,6 +22,9 @@ use crate::fault::{Fault, TolkaError};
 
 /// What `/v1/openapi.json` says; a test holds it against the routes below.
 const OPENAPI: &str = include_str!("v1/openapi.json");
+
+/// The longest page of any list.
+const PAGE_MOST: u64 = 1000;
 
 pub(crate) fn routes() -> Router<App> {
     Router::new()
@@ -58,6 +63,23 @@ async fn openapi() -> Response {
 
 pub(crate) async fn metrics(State(app): State<App>) -> Response {
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], app.metrics.text(app.tongues.memory())).into_response()
+}
+
+/// A number of a query, if it is there. Queries are read as text, so that whoever sent a wrong one is told what it must be.
+fn number(name: &str, text: Option<&str>, range: RangeInclusive<u64>) -> Result<Option<u64>, Fault> {
+    let Some(text) = text else { return Ok(None) };
+    if let Some(number) = text.parse().ok().filter(|number| range.contains(number)) {
+        return Ok(Some(number));
+    }
+    let (least, most) = range.into_inner();
+    let to = if most == u64::MAX { "on".to_owned() } else { format!("to {most}") };
+    Err(Fault::BadRequest(format!("`{name}` is a number from {least} {to}.")))
+}
+
+/// As many of what a list asks for with its `limit`.
+fn limit(text: Option<&str>, otherwise: usize) -> Result<usize, Fault> {
+    let limit = number("limit", text, 1..=PAGE_MOST)?;
+    Ok(limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(otherwise))
 }
 
 /// What stands in a fact as a head and a hash, whole.

@@ -186,6 +186,56 @@ async fn answers_have_the_documented_shapes() {
     house.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_parameter_is_told_what_it_must_be() {
+    let house = House::open().await;
+    let (_, session) = house.ask("post", "/v1/sessions", Some(json!({}))).await;
+    let id = session["id"].as_str().unwrap();
+    let end = session["position"].as_str().unwrap();
+    let beyond = format!("The session ends at {end}; there is no 999 yet.");
+    for (method, path, status, words) in [
+        ("get", "/v1/sessions?limit=many".to_owned(), 400, "`limit` is a number from 1 to 1000."),
+        ("get", "/v1/sessions?limit=0".to_owned(), 400, "`limit` is a number from 1 to 1000."),
+        ("get", "/v1/sessions?limit=1001".to_owned(), 400, "`limit` is a number from 1 to 1000."),
+        ("get", "/v1/events?limit=".to_owned(), 400, "`limit` is a number from 1 to 1000."),
+        ("get", "/v1/events?wait=long".to_owned(), 400, "`wait` is a number from 0 on."),
+        ("get", format!("/v1/sessions/{id}/events?skip=-1"), 400, "`skip` is a number from 0 on."),
+        ("get", format!("/v1/sessions/{id}/events?format=json&limit=0"), 400, "`limit` is a number from 1 to 1000."),
+        ("get", format!("/v1/sessions/{id}/view?turns=x"), 400, "`turns` is a number from 1 to 1000."),
+        ("get", format!("/v1/sessions/{id}/view?turns=0"), 400, "`turns` is a number from 1 to 1000."),
+        ("get", format!("/v1/sessions/{id}/view?turns=1000000"), 400, "`turns` is a number from 1 to 1000."),
+        ("get", format!("/v1/sessions/{id}/view?at=now"), 400, "`at` is a number from 0 on."),
+        ("get", format!("/v1/sessions/{id}/view?before=1.5"), 400, "`before` is a number from 0 on."),
+        ("get", format!("/v1/sessions/{id}/view?at=999"), 410, &beyond),
+        ("get", format!("/v1/sessions/{id}/view?before=999"), 410, &beyond),
+        ("delete", format!("/v1/sessions/{id}?purge=yes"), 400, "`purge` is true or false."),
+    ] {
+        let (answered, answer) = house.ask(method, &path, None).await;
+        assert_eq!((answered, &answer["error"]["message"]), (status, &json!(words)), "{path}");
+    }
+    for path in ["/v1/sessions?limit=1000", &format!("/v1/sessions/{id}/view?turns=1000&at={end}&before={end}")] {
+        assert_eq!(house.ask("get", path, None).await.0, 200, "{path}");
+    }
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_says_whether_there_are_more() {
+    let house = House::open().await;
+    for _ in 0..3 {
+        house.ask("post", "/v1/sessions", Some(json!({}))).await;
+    }
+    let listed = async |query: &str| house.ask("get", &format!("/v1/sessions{query}"), None).await.1;
+    let all = listed("").await;
+    let ids = |page: &Value| page["sessions"].as_array().unwrap().iter().map(|s| s["id"].clone()).collect::<Vec<_>>();
+    let (first, whole) = (listed("?limit=2").await, listed("?limit=3").await);
+    assert_eq!((ids(&first).len(), &first["next"]), (2, &first["sessions"][1]["id"]));
+    assert_eq!((&whole["next"], ids(&whole)), (&Value::Null, ids(&all)));
+    let rest = listed(&format!("?limit=1&after={}", first["next"].as_str().unwrap())).await;
+    assert_eq!((&rest["next"], [ids(&first), ids(&rest)].concat()), (&Value::Null, ids(&all)));
+    house.close().await;
+}
+
 /// Reads on until somebody is asked, and says what the request is called.
 async fn until_asked(house: &House, events: &str) -> String {
     let mark = if events.contains('?') { '&' } else { '?' };

@@ -69,6 +69,16 @@ impl Site {
         }
     }
 
+    /// As whoever starts is told: what they chose is the folder, and they can choose another.
+    pub(super) fn explain_folder(&self, fault: Fault) -> JournalError {
+        match self.explain(fault) {
+            JournalError::Storage { detail, .. } => {
+                JournalError::Unusable { path: self.dir.display().to_string(), detail }
+            }
+            other => other,
+        }
+    }
+
     fn explain_sql(&self, error: &rusqlite::Error) -> JournalError {
         let damaged = || JournalError::Damaged { path: self.path(), detail: error.to_string() };
         match error {

@@ -71,6 +71,22 @@ async fn a_folder_in_use_is_refused_by_name() {
     open(dir.path()).append(batch(&session("a"), 1..=1)).await.unwrap();
 }
 
+#[test]
+fn a_folder_that_cannot_be_used_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
+    std::fs::write(&file, "a note").unwrap();
+    std::fs::create_dir_all(folder.join("journal.db")).unwrap();
+    for path in [&file, &file.join("below"), &folder] {
+        let Err(error) = Sqlite::open(&SqliteOptions::new(path)) else { panic!("{path:?} was opened") };
+        let (told, path) = (error.to_string(), path.display());
+        assert!(told.starts_with(&format!("the data folder {path} cannot be used: ")), "{told}");
+        assert!(told.ends_with("; make it writable or choose another with --data"), "{told}");
+    }
+    let asked = Sqlite::owner_of(&file).unwrap_err().to_string();
+    assert!(asked.starts_with(&format!("the data folder {} cannot be used: ", file.display())), "{asked}");
+}
+
 /// A batch of `count` facts says so in each of them, so that half a batch can be told.
 fn numbered(session: &SessionId, first: u64, count: u64) -> Append {
     let facts = (0..count).map(|n| fact(session, first + n, &format!("{n} of {count}"))).collect();

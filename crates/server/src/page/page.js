@@ -552,15 +552,45 @@ function planNodes(plan) {
 
 // ---- The list ----
 
+/** Pages of sessions that are shown. */
+let pages = 1;
+
+/** The first sessions of all, and whether there are more; nothing while the server cannot be reached. */
+async function listed(wanted) {
+  // By id: one that changes between two pages comes in both.
+  const sessions = new Map();
+  let next = null;
+  for (let page = 0; page < wanted && (next || !page); page++) {
+    const answer = await call("GET", `/sessions?limit=200${next ? `&after=${encodeURIComponent(next)}` : ""}`).catch(() => null);
+    if (!answer) return {};
+    answer.sessions.forEach((head) => sessions.set(head.id, head));
+    next = answer.next;
+  }
+  return { sessions: [...sessions.values()], hasMore: Boolean(next) };
+}
+
 async function refreshList() {
-  const { sessions } = await call("GET", "/sessions?limit=200").catch(() => ({}));
+  const wanted = pages;
+  const { sessions, hasMore } = await listed(wanted);
+  // More were asked for meanwhile: they come, and must not be taken away again.
+  if (wanted !== pages) return;
   const midnight = new Date().setHours(0, 0, 0, 0) * 1000;
   const groupOf = (head) => ({ asks: "Needs you", works: "Working" })[stateOf(head)] ?? (head.updated >= midnight ? "Today" : "Earlier");
   const rows = sessions?.filter((head) => !head.archived).sort((a, b) => b.updated - a.updated).map((head) =>
     ({ id: head.id, title: head.title, workspace: head.workspace, state: stateOf(head), group: groupOf(head), old: age(head.updated) }));
-  const focused = document.activeElement?.closest("#sessions a")?.id;
-  if (rows) fill("sessions", rows, groupNodes);
+  const focused = document.activeElement?.closest("#sessions a, #sessions button")?.id;
+  if (rows) fill("sessions", { rows, hasMore }, ({ rows, hasMore }) => [...groupNodes(rows), hasMore && moreNode()]);
   if (focused) $(focused)?.focus();
+}
+
+function moreNode() {
+  const show = () => {
+    more.disabled = true;
+    pages++;
+    refreshList();
+  };
+  const more = node("button", { class: "button more", id: "more", type: "button", click: show }, "Show more");
+  return more;
 }
 
 function groupNodes(rows) {

@@ -12,13 +12,13 @@ use tolka_dialect::Dialect;
 use tolka_facts::{SessionId, TurnId};
 use tolka_journal::Scope;
 
+use super::{limit, number};
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
 use crate::request::{self, AtShutdown, Seat, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Follow, Had, Reader, Until, Voice, Whose};
 
 const PAGE: usize = 200;
-const PAGE_MOST: usize = 1000;
 const WAIT_MOST: u64 = 60;
 
 #[derive(Deserialize)]
@@ -30,17 +30,28 @@ pub(super) struct EventsQuery {
     /// Only this turn; the stream ends with it.
     turn: Option<String>,
     /// Frames of the turn that were read, for streams without positions.
-    skip: Option<u64>,
+    skip: Option<String>,
     format: Option<String>,
     /// Seconds to wait for a first event when a page would be empty.
-    wait: Option<u64>,
-    limit: Option<usize>,
+    wait: Option<String>,
+    limit: Option<String>,
 }
 
 impl EventsQuery {
     fn dialect(&self) -> Result<Dialect, Fault> {
         let name = self.dialect.as_deref().unwrap_or("tolka");
         name.parse().map_err(|error: tolka_dialect::UnknownDialect| Fault::BadRequest(error.to_string()))
+    }
+
+    /// Of the turn; only a stream of one skips.
+    fn skip(&self) -> Result<Option<u64>, Fault> {
+        number("skip", self.skip.as_deref(), 0..=u64::MAX)
+    }
+
+    /// How many events a page has, and how long it waits for the first.
+    fn page(&self) -> Result<(usize, Duration), Fault> {
+        let wait = number("wait", self.wait.as_deref(), 0..=u64::MAX)?.unwrap_or(0).min(WAIT_MOST);
+        Ok((limit(self.limit.as_deref(), PAGE)?, Duration::from_secs(wait)))
     }
 
     fn wants_page(&self, headers: &HeaderMap) -> Result<bool, Fault> {
@@ -65,6 +76,7 @@ pub(super) async fn session(
     let session = SessionId::from(id);
     let head = app.desk.tip(&session).await?.seq;
     let dialect = query.dialect()?;
+    let (size, skip) = (query.page()?, query.skip()?);
     let dress = if dialect.event_name().is_some() { Dress::Messages } else { Dress::Positions };
     let channel = Channel { whose: Whose::Session(session.clone()), dialect, dress };
     let asked = last_event_id(&headers).or(query.after.as_deref());
@@ -85,17 +97,17 @@ pub(super) async fn session(
         cursor = Cursor::whole(cursor.before());
     }
     if query.wants_page(&headers)? {
-        if query.turn.is_some() || query.skip.is_some() {
+        if query.turn.is_some() || skip.is_some() {
             let message = "`turn` and `skip` need a stream; a page starts at a position.";
             return Err(Fault::BadRequest(message.to_owned()).into());
         }
-        return page(&app, channel, cursor, &query).await;
+        return page(&app, channel, cursor, size).await;
     }
     let seat = Seat::take(&app)?;
     let (reader, at_shutdown) = match &query.turn {
         None => (Reader::new(&app.tongues, channel, cursor, Until::Never), AtShutdown::Cut),
         Some(turn) => {
-            let had = match (query.skip, asked) {
+            let had = match (skip, asked) {
                 (Some(frames), _) => Had::Frames(frames),
                 (None, Some(_)) => Had::UpTo(cursor),
                 (None, None) => Had::Nothing,
@@ -117,6 +129,7 @@ pub(super) async fn feed(
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let channel = Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
+    let size = query.page()?;
     let head = *app.journal().watch(&Scope::All).borrow();
     let cursor = match last_event_id(&headers).or(query.after.as_deref()) {
         None => Cursor::whole(head),
@@ -130,19 +143,19 @@ pub(super) async fn feed(
         }
     };
     if query.wants_page(&headers)? {
-        return page(&app, channel, cursor, &query).await;
+        return page(&app, channel, cursor, size).await;
     }
     let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(b"");
     Ok(request::stream(Seat::take(&app)?, reader, AtShutdown::Cut))
 }
 
 /// The same events with the same positions, without a stream.
-async fn page(app: &App, channel: Channel, cursor: Cursor, query: &EventsQuery) -> Result<Response, TolkaError> {
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=PAGE_MOST).contains(&limit) {
-        return Err(Fault::BadRequest(format!("`limit` is a number from 1 to {PAGE_MOST}.")).into());
-    }
-    let wait = Duration::from_secs(query.wait.unwrap_or(0).min(WAIT_MOST));
+async fn page(
+    app: &App,
+    channel: Channel,
+    cursor: Cursor,
+    (limit, wait): (usize, Duration),
+) -> Result<Response, TolkaError> {
     let scope = match &channel.whose {
         Whose::Session(session) => Scope::Session(session.clone()),
         Whose::Feed { .. } => Scope::All,

@@ -10,7 +10,7 @@ use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
 use tolka_journal::{JournalError, SessionQuery, Standing};
 use tolka_session::{Answer, NewSession, PromptRequest};
 
-use super::shapes;
+use super::{limit, shapes};
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
 use crate::guard::Caller;
@@ -22,13 +22,13 @@ const PAGE: usize = 100;
 
 #[derive(Deserialize)]
 pub(super) struct ListQuery {
-    limit: Option<usize>,
+    limit: Option<String>,
     after: Option<String>,
     workspace: Option<String>,
 }
 
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, 1000);
+    let limit = limit(query.limit.as_deref(), PAGE)?;
     let after = match query.after {
         Some(after) => Some(standing(&app, after).await?),
         None => None,
@@ -98,8 +98,7 @@ pub(super) async fn change(State(app): State<App>, Path(id): Path<String>, body:
 
 #[derive(Deserialize)]
 pub(super) struct DeleteQuery {
-    #[serde(default)]
-    purge: bool,
+    purge: Option<String>,
 }
 
 /// With `?purge=true` the facts, blobs and checkpoints go too, also of a session that was deleted before.
@@ -108,9 +107,14 @@ pub(super) async fn delete(
     Path(id): Path<String>,
     Query(query): Query<DeleteQuery>,
 ) -> Answered {
+    let is_purge = match query.purge.as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Fault::BadRequest("`purge` is true or false.".to_owned()).into()),
+    };
     let session = SessionId::from(id);
     let deleted = app.desk.delete(&session).await;
-    if !query.purge {
+    if !is_purge {
         deleted?;
         return Ok(StatusCode::NO_CONTENT.into_response());
     }

@@ -8,13 +8,14 @@ use tolka_facts::event::{ArtifactSaved, Command};
 use tolka_facts::{Event, Fact, SessionId};
 use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope};
 
+use super::number;
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
 use crate::past::{Page, Reach};
 
 /// More than a screen holds.
-const TURNS: usize = 20;
-const MOST_TURNS: usize = 1000;
+const TURNS: u64 = 20;
+const MOST_TURNS: u64 = 1000;
 /// A fact takes some 5 µs to read and fold: the longest turns are cut where a page would take a tenth of a second.
 const FACTS: u64 = 20_000;
 /// Each save is read by itself. What was saved before these is in the facts, and on the disk.
@@ -22,9 +23,9 @@ const SAVES: usize = 1000;
 
 #[derive(Deserialize)]
 pub(super) struct ViewQuery {
-    at: Option<u64>,
-    turns: Option<usize>,
-    before: Option<u64>,
+    at: Option<String>,
+    turns: Option<String>,
+    before: Option<String>,
 }
 
 /// The session at a position, now or as it was: its last turns, or the last ones before a position.
@@ -33,19 +34,22 @@ pub(super) async fn view(
     Path(id): Path<String>,
     Query(query): Query<ViewQuery>,
 ) -> Result<Response, TolkaError> {
+    let turns = number("turns", query.turns.as_deref(), 1..=MOST_TURNS)?.unwrap_or(TURNS);
+    let at = number("at", query.at.as_deref(), 0..=u64::MAX)?;
+    let before = number("before", query.before.as_deref(), 0..=u64::MAX)?;
     let session = SessionId::from(id);
     let head = app.desk.tip(&session).await?.seq;
-    let at = query.at.unwrap_or(head);
-    if at > head {
-        return Err(Fault::Gone(format!("The session ends at {head}; there is no {at} yet.")).into());
+    if let Some(beyond) = [at, before].into_iter().flatten().find(|place| *place > head) {
+        return Err(Fault::Gone(format!("The session ends at {head}; there is no {beyond} yet.")).into());
     }
-    let reach = Reach { turns: query.turns.unwrap_or(TURNS).min(MOST_TURNS), facts: FACTS };
-    let to = query.before.unwrap_or(at).min(at);
+    let reach = Reach { turns: usize::try_from(turns).unwrap_or(usize::MAX), facts: FACTS };
+    let at = at.unwrap_or(head);
+    let to = before.unwrap_or(at).min(at);
     let journal = app.journal().as_ref();
     let page = Page::back_from(journal, &session, to, reach).await?;
     let mut view = page.view(journal, at).await?;
     // These are the session's and not the page's: whoever asks for what was before has them.
-    (view.artifacts, view.commands) = match query.before {
+    (view.artifacts, view.commands) = match before {
         None => (artifacts(journal, &session, at).await?, commands(journal, &session, at).await?),
         Some(_) => (Vec::new(), Vec::new()),
     };

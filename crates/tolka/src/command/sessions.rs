@@ -20,9 +20,9 @@ pub(crate) struct Sessions {
     /// As JSON, one object
     #[arg(long)]
     json: bool,
-    /// How many, the latest first
-    #[arg(long, default_value_t = 20, value_name = "N")]
-    limit: usize,
+    /// How many, the latest first; 1000 at most
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
     /// Token of a server that runs already
     #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
     token: Option<String>,
@@ -37,7 +37,7 @@ impl Sessions {
                 client.get(&format!("/v1/sessions?limit={}", self.limit)).await?
             }
             // Looking must not set anything going: no server is started, and nothing that waits is run.
-            None if data.exists() => read(&data, self.limit).await?,
+            None if data.exists() => read(&data, usize::from(self.limit)).await?,
             None => json!({ "sessions": [] }),
         };
         if self.json {
