@@ -13,9 +13,7 @@ use tolka_journal::{Append, Kept, Pending, Purged, SessionQuery, SessionRow, Sql
 
 use super::*;
 use crate::opencode::messages::page;
-
-#[path = "../../../../facts/tests/facts/runs.rs"]
-mod runs;
+use crate::past::tests::runs;
 
 /// A journal that counts the facts that are read from it.
 #[derive(Debug)]
