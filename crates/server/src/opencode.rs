@@ -13,6 +13,7 @@ mod prompt;
 mod query;
 mod sessions;
 mod surroundings;
+mod told;
 mod wait;
 
 use axum::Router;

@@ -124,4 +124,4 @@ pub(crate) async fn hidden(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,6 +18,15 @@ struct Entry {
 impl History {
     /// Takes one frame of the `Current` profile.
     pub fn apply(&mut self, frame: &[u8]) {
+        self.take(frame, true);
+    }
+
+    /// Takes what one frame does to the messages that are known.
+    pub fn apply_to_known(&mut self, frame: &[u8]) {
+        self.take(frame, false);
+    }
+
+    fn take(&mut self, frame: &[u8], takes_new: bool) {
         let Ok(Value::Object(mut frame)) = serde_json::from_slice::<Value>(frame) else { return };
         let (Some(Value::String(kind)), Some(Value::Object(mut properties))) =
             (frame.remove("type"), frame.remove("properties"))
@@ -30,7 +39,8 @@ impl History {
                     let id = text(&info, "id");
                     match self.messages.iter_mut().rev().find(|entry| entry.id == id) {
                         Some(entry) => entry.info = info,
-                        None => self.messages.push(Entry { id, info, parts: Vec::new() }),
+                        None if takes_new => self.messages.push(Entry { id, info, parts: Vec::new() }),
+                        None => {}
                     }
                 }
             }

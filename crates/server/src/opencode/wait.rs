@@ -7,7 +7,7 @@ use tolka_facts::event::Stop;
 use tolka_facts::{SessionId, Tip};
 use tolka_session::Accepted;
 
-use super::messages;
+use super::told;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::late;
@@ -20,7 +20,7 @@ pub(super) async fn for_answer(app: App, session: SessionId, accepted: Accepted)
 /// The last message of the agent, which also tells if the turn failed after it; an error if no message can tell it.
 /// The other turns' messages are folded too, and do no harm.
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
-    let (mut voice, mut history) = (messages::voice(&app, &session), History::default());
+    let (mut voice, mut history) = (told::voice(&app.tongues, &session), History::default());
     match until_end(&app, &session, &accepted, &mut voice, |_, frame| history.apply(frame)).await? {
         Ending::Over(stop) => {
             let message = history.answer(accepted.message.as_str());

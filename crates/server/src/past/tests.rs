@@ -9,7 +9,7 @@ use tolka_journal::{Append, Sqlite, SqliteOptions};
 use super::*;
 
 #[path = "../../../facts/tests/facts/runs.rs"]
-mod runs;
+pub(crate) mod runs;
 
 /// Random sessions, each in a journal of its own making; `look` is shown them one by one.
 fn sessions(cases: u32, look: &impl AsyncFn(&dyn Journal, &[Fact])) {

@@ -49,7 +49,7 @@ impl Tongues {
         }))
     }
 
-    pub(super) fn journal(&self) -> &Arc<dyn Journal> {
+    pub(crate) fn journal(&self) -> &Arc<dyn Journal> {
         &self.0.journal
     }
 

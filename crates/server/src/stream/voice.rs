@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use tolka_dialect::{Dialect, Encoder, Frames};
 use tolka_facts::{Blobs, Event, Hash, SessionId, Tip};
-use tolka_journal::{Entry, Journal, JournalError, Kept, Scope, TIP};
+use tolka_journal::{Entry, Journal, JournalError, Kept, MarkKind, Scope, TIP, tip_at};
 
 use super::budget::Budget;
 use super::chunk::{Chunk, FrameEnd, TurnEnd};
@@ -221,7 +221,17 @@ impl Speaker {
         let spoken = spoken.and_then(|kept| Some((kept.tip, dialect.resume(kept.encoder.as_bytes())?)));
         let idle = idle.map(|tip| (tip, dialect.encoder()));
         let nearest = [idle, spoken].into_iter().flatten().max_by_key(|(tip, _)| tip.seq);
-        let (tip, encoder) = nearest.unwrap_or_else(|| (Tip::default(), dialect.encoder()));
+        let (mut tip, mut encoder) = nearest.unwrap_or_else(|| (Tip::default(), dialect.encoder()));
+        if seq - tip.seq > KEEP_EVERY {
+            // Tips are not always kept at idle moments; but any tip leads to the one where the last turn ended.
+            let ended = journal.marks(session, MarkKind::TurnEnd, seq.saturating_add(1), 1).await?;
+            if let Some(ended) = ended.into_iter().next().filter(|ended| *ended > tip.seq) {
+                let there = tip_at(journal.as_ref(), session, ended).await?;
+                if there.is_idle() {
+                    (tip, encoder) = (there, dialect.encoder());
+                }
+            }
+        }
         let mut speaker = Speaker { kept: tip.seq, tip, encoder, told: 0 };
         let (scope, mut frames, mut last) = (Scope::Session(session.clone()), Frames::default(), None);
         while speaker.tip.seq < seq {
