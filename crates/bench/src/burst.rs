@@ -65,19 +65,21 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
 /// Delivery alone: readers join a channel that has all they want in shared segments.
 pub(crate) async fn ready(bench: &mut Bench) -> Result<()> {
     const PIECES: usize = 3_000;
-    let (server, _scratch) = bench.tolka.play(&Script::burst(PIECES), &[]).await?;
-    let session = new_session(&server).await?;
-    // It keeps the channel while others come and go.
-    let mut keeper = readers(&server, &session, 1).await?.remove(0);
-    prompt(&server, &session).await?;
-    keeper.until(LAST).await?;
-    // What came before the channel was there is not in its segments.
-    let (path, first) = (format!("/v1/sessions/{session}/events?after=1"), 2);
     for (count, rounds) in [(1, 100), (100, 4), (1000, 1)] {
         let (mut ours, mut raw, mut each) = (Rates::default(), Rates::default(), Rates::default());
         let mut piece = 0;
         for _ in 0..bench.runs {
+            // Told anew for every run: a channel that has been quiet for ten seconds keeps nothing.
+            let (server, _scratch) = bench.tolka.play(&Script::burst(PIECES), &[]).await?;
+            let session = new_session(&server).await?;
+            // It keeps the channel while others come and go.
+            let mut keeper = readers(&server, &session, 1).await?.remove(0);
+            prompt(&server, &session).await?;
+            keeper.until(LAST).await?;
+            // What came before the channel was there is not in its segments.
+            let (path, first) = (format!("/v1/sessions/{session}/events?after=1"), 2);
             let delivered = join(&server, &path, first, (count, rounds), &mut bench.ledger).await?;
+            server.stop().await?;
             ours.add(&delivered);
             piece = delivered.piece;
             raw.add(&beside_raw(&delivered, count, rounds).await?);
@@ -87,7 +89,7 @@ pub(crate) async fn ready(bench: &mut Bench) -> Result<()> {
         let what = format!("events delivered, {} ready, {who}", thousands(PIECES));
         rows(bench, &what, &format!("server CPU per delivery, ready, {who}"), count, piece, ours, raw, each);
     }
-    server.stop().await
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "they are the columns of a table")]

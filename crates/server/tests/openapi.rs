@@ -229,7 +229,7 @@ async fn the_list_says_whether_there_are_more() {
     let all = listed("").await;
     let ids = |page: &Value| page["sessions"].as_array().unwrap().iter().map(|s| s["id"].clone()).collect::<Vec<_>>();
     let (first, whole) = (listed("?limit=2").await, listed("?limit=3").await);
-    assert_eq!((ids(&first).len(), &first["next"]), (2, &first["sessions"][1]["id"]));
+    assert_eq!((ids(&first).len(), first["next"].is_string()), (2, true));
     assert_eq!((&whole["next"], ids(&whole)), (&Value::Null, ids(&all)));
     let rest = listed(&format!("?limit=1&after={}", first["next"].as_str().unwrap())).await;
     assert_eq!((&rest["next"], [ids(&first), ids(&rest)].concat()), (&Value::Null, ids(&all)));
