@@ -50,7 +50,7 @@ fn charts(figures: &Map<String, Value>) -> Vec<(&'static str, String)> {
     let peers = figures.get("peers").unwrap_or(&Value::Null);
     let mut charts = Vec::new();
     for (name, title) in [
-        ("burst", "Events delivered in a burst: agent, journal and encoder included"),
+        ("burst", "Events delivered in a burst, from agent to reader"),
         ("ready", "Events delivered from shared segments"),
     ] {
         let points = of_chart(latest, name, &["Tolka", "raw TCP", "encoded per reader"]);

@@ -58,7 +58,7 @@ pub(crate) async fn resume(bench: &mut Bench) -> Result<()> {
         let (long, short) = (resumed(bench, dialect, LONG).await?, resumed(bench, dialect, SHORT).await?);
         for (nth, long, short) in [("first", long.0, short.0), ("later", long.1, short.1)] {
             let what = format!("resume at the end of {} facts, {dialect}, {nth}", thousands(LONG as usize));
-            bench.report.row(&what, "ms", long, Some(("of 1,000", short))).goal(Goal::RatioAtMost(2.0));
+            bench.report.row(&what, "ms", long, Some(("1,000 facts", short))).goal(Goal::RatioAtMost(2.0));
         }
         if dialect == "opencode" {
             for facts in [SHORT, 10_000, 100_000, LONG] {
@@ -101,7 +101,7 @@ pub(crate) async fn view(bench: &mut Bench) -> Result<()> {
         let (long, memory) = viewed(bench, &path, LONG).await?;
         let (short, _) = viewed(bench, &path, SHORT).await?;
         let what = format!("{what} of {} facts", thousands(LONG as usize));
-        bench.report.row(&what, "ms", long, Some(("of 1,000", short)));
+        bench.report.row(&what, "ms", long, Some(("1,000 facts", short)));
         bench.report.row(&format!("most memory, {what}"), "MB", memory, None);
     }
     Ok(())
