@@ -28,8 +28,8 @@ pub enum Mark<'a> {
     /// That an artifact was saved by the fact at this place, for the first time or again. What the last save of a path
     /// was depends on where one looks from, so there is no mark that moves for it.
     Save(u64),
-    /// Where the agent last told its commands.
-    Commands,
+    /// That the agent told its commands by the fact at this place; like saves, they are looked for from anywhere.
+    Commands(u64),
     /// Where a message was hidden. It was told before, and nothing shows it again: hiding it once more says nothing, and
     /// whoever looks from between must find the first.
     Hidden(&'a MessageId),
@@ -62,7 +62,7 @@ pub enum MarkKind {
 impl MarkKind {
     /// Marks of these kinds stand where they were set last, all others where they were set first: a request key that
     /// was used stays where it was used.
-    const MOVING: [MarkKind; 3] = [MarkKind::CallEnd, MarkKind::Commands, MarkKind::Chosen];
+    const MOVING: [MarkKind; 2] = [MarkKind::CallEnd, MarkKind::Chosen];
 
     /// What the names of its marks start with. The first colon ends it: an index goes by that.
     pub(crate) fn prefix(self) -> &'static str {
@@ -107,7 +107,7 @@ impl<'a> Mark<'a> {
                 one(Mark::CallEnd(&e.call))
             }
             Event::ArtifactSaved(e) => [Some(Mark::Artifact(&e.path)), Some(Mark::Save(fact.seq)), None],
-            Event::CommandsSet(_) => one(Mark::Commands),
+            Event::CommandsSet(_) => one(Mark::Commands(fact.seq)),
             Event::PermissionAsked(e) => one(Mark::Ask(&e.request)),
             Event::QuestionAsked(e) => one(Mark::Ask(&e.request)),
             Event::PermissionAnswered(e) => one(Mark::Answer(&e.request)),
@@ -133,7 +133,7 @@ impl<'a> Mark<'a> {
             Mark::CallEnd(_) => MarkKind::CallEnd,
             Mark::Artifact(_) => MarkKind::Artifact,
             Mark::Save(_) => MarkKind::Save,
-            Mark::Commands => MarkKind::Commands,
+            Mark::Commands(_) => MarkKind::Commands,
             Mark::Hidden(_) => MarkKind::Hidden,
             Mark::Rewound(_) => MarkKind::Rewound,
             Mark::Chosen => MarkKind::Chosen,
@@ -150,8 +150,8 @@ impl fmt::Display for Mark<'_> {
             Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
             Mark::CallEnd(call) => call.fmt(f),
             Mark::Key(name) | Mark::Artifact(name) => f.write_str(name),
-            Mark::Save(seq) | Mark::Rewound(seq) => seq.fmt(f),
-            Mark::Commands | Mark::Chosen => Ok(()),
+            Mark::Save(seq) | Mark::Commands(seq) | Mark::Rewound(seq) => seq.fmt(f),
+            Mark::Chosen => Ok(()),
         }
     }
 }

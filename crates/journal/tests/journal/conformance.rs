@@ -244,7 +244,7 @@ fn named(marks: &[(Mark<'_>, u64)]) -> Vec<(String, u64)> {
 pub(crate) async fn marks_of_the_last_move(open: Open<'_>) {
     let (journal, a, call) = (open(), session("a"), CallId::from("c"));
     let (message, turn) = (MessageId::from("m"), TurnId::from("t"));
-    let moving = [Mark::Chosen, Mark::Commands, Mark::CallEnd(&call)];
+    let moving = [Mark::Chosen, Mark::CallEnd(&call)];
     // One that is named like a kind that moves is still of its own.
     let staying = [Mark::Hidden(&message), Mark::Prompt(&turn), Mark::Artifact("p"), Mark::Key("call:c")];
     let marked = |append: Append, seqs: &[u64]| {
@@ -320,11 +320,11 @@ pub(crate) async fn marks_are_listed_by_kind_the_latest_first(open: Open<'_>) {
         (Mark::TurnStart(&y), 4),
         (Mark::Artifact("turn:q"), 5),
         (Mark::Save(5), 5),
-        (Mark::Commands, 5),
+        (Mark::Commands(5), 5),
         (Mark::TurnEnd(&y), 6),
         (Mark::Artifact("turn:q"), 7),
         (Mark::Save(7), 7),
-        (Mark::Commands, 8),
+        (Mark::Commands(8), 8),
         (Mark::TurnStart(&w), 9),
     ]);
     journal.append(Append { marks, ..batch(&a, 1..=9) }).await.unwrap();
@@ -338,7 +338,8 @@ pub(crate) async fn marks_are_listed_by_kind_the_latest_first(open: Open<'_>) {
         (&a, MarkKind::Artifact, u64::MAX, 9, vec![5]),
         (&a, MarkKind::Save, u64::MAX, 9, vec![7, 5]),
         (&a, MarkKind::Save, 7, 9, vec![5]),
-        (&a, MarkKind::Commands, u64::MAX, 9, vec![8]),
+        (&a, MarkKind::Commands, u64::MAX, 1, vec![8]),
+        (&a, MarkKind::Commands, 8, 1, vec![5]),
         (&a, MarkKind::Chosen, u64::MAX, 9, vec![]),
         (&a, MarkKind::Prompt, u64::MAX, 9, vec![]),
         (&b, MarkKind::TurnStart, u64::MAX, 9, vec![1]),

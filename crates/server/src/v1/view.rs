@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tolka_facts::event::{ArtifactSaved, Command};
 use tolka_facts::{Event, Fact, SessionId};
-use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope};
+use tolka_journal::{Journal, JournalError, MarkKind, Scope};
 
 use super::number;
 use crate::app::App;
@@ -76,9 +76,9 @@ async fn artifacts(journal: &dyn Journal, session: &SessionId, at: u64) -> Resul
 }
 
 async fn commands(journal: &dyn Journal, session: &SessionId, at: u64) -> Result<Vec<Command>, JournalError> {
-    let last = journal.mark(session, &Mark::Commands.to_string()).await?.filter(|last| *last <= at);
-    let Some(last) = last else { return Ok(Vec::new()) };
-    match event(journal, session, last).await? {
+    let told = journal.marks(session, MarkKind::Commands, at.saturating_add(1), 1).await?;
+    let Some(last) = told.first() else { return Ok(Vec::new()) };
+    match event(journal, session, *last).await? {
         Some(Event::CommandsSet(e)) => Ok(e.commands),
         _ => Ok(Vec::new()),
     }
