@@ -19,7 +19,9 @@ use proptest::sample::Index;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tolka_agent::Pace;
-use tolka_facts::event::{ArtifactKind, ArtifactSaved, MessageHidden, Noticed, Rewound, Unrewound};
+use tolka_facts::event::{
+    ArtifactKind, ArtifactSaved, Command, CommandsSet, MessageHidden, Noticed, Rewound, Unrewound,
+};
 use tolka_facts::{Event, Fact, MessageId};
 
 use crate::house::House;
@@ -179,4 +181,19 @@ async fn a_page_of_a_history_has_a_thousand_messages_at_most() {
     assert!(whole.said_before(u64::MAX) > 1000);
     assert_eq!(page["has_more"], true);
     assert_eq!(page, serde_json::to_value(whole.page(1000, None)).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_from_the_past_has_the_commands_of_then() {
+    let house = house().await;
+    let mut facts = long("ses_commands", 1, 8);
+    for (at, name) in [(3, "plan"), (6, "build")] {
+        let command = Command { name: name.into(), description: String::new(), hint: None };
+        facts[at].event = CommandsSet { commands: vec![command] }.into();
+    }
+    seeded(&house, &facts, 512).await;
+    for (at, name) in [(3, Value::Null), (4, json!("plan")), (6, json!("plan")), (7, json!("build"))] {
+        let view = got(&house, &format!("/v1/sessions/ses_commands/view?at={at}")).await;
+        assert_eq!(view["commands"][0]["name"], name, "at {at}");
+    }
 }

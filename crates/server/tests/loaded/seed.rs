@@ -85,17 +85,10 @@ impl Stage {
 
     fn call(&mut self, call: &str, status: ToolStatus) {
         self.tell(ToolChanged {
-            call: CallId::from(call),
             name: Some("bash".into()),
-            kind: None,
             title: Some(call.into()),
             status: Some(status),
-            input: None,
-            output: None,
-            content: None,
-            locations: None,
-            error: None,
-            meta: None,
+            ..ToolChanged::of(CallId::from(call))
         });
     }
 }

@@ -27,19 +27,7 @@ fn started(turn: &str) -> [Draft; 2] {
 }
 
 fn changed(title: &str, status: ToolStatus) -> Draft {
-    Draft::agent(ToolChanged {
-        call: "call".into(),
-        name: None,
-        kind: None,
-        title: Some(title.to_owned()),
-        status: Some(status),
-        input: None,
-        output: None,
-        content: None,
-        locations: None,
-        error: None,
-        meta: None,
-    })
+    Draft::agent(ToolChanged { title: Some(title.to_owned()), status: Some(status), ..ToolChanged::of("call".into()) })
 }
 
 fn ended(turn: &str) -> Draft {
