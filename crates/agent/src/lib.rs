@@ -5,6 +5,8 @@
 //! not know the journal, the clients, or what becomes of its words.
 
 mod demo;
+pub mod native;
+mod past;
 mod replay;
 mod teller;
 
@@ -14,17 +16,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use tolka_facts::event::{Failed, Model, Stop, Usage};
-use tolka_facts::{Block, Json, SessionId};
+use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
 
 pub use demo::demo;
+pub use past::{NoPast, Past, PastError, Remembered};
 pub use replay::{Pace, Recording, RecordingError, Replay};
-pub use teller::{Cancel, CancelSwitch, Gone, Said, Teller, teller};
+pub use teller::{Cancel, CancelSwitch, Chosen, Gone, Patience, Said, Steered, Teller, teller};
 
 /// A kind of agent, by the name that `--agent` gives it.
 pub trait Agent: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
 
+    /// The model that it works with unless a prompt names another.
     fn model(&self) -> Model;
+
+    /// All that it can work with, the usual one first.
+    fn models(&self) -> Vec<ModelAbout> {
+        vec![ModelAbout::named(self.model())]
+    }
+
+    /// Its ways of working, the usual one first; clients choose one by its name.
+    fn modes(&self) -> Vec<ModeAbout> {
+        vec![ModeAbout { name: BUILD.to_owned(), description: "The agent that the session is with.".to_owned() }]
+    }
 
     /// Cheap: anything slow belongs to the first turn, where it can be cancelled and told about.
     fn open(&self, place: Place) -> Box<dyn Mind>;
@@ -37,6 +51,8 @@ pub struct Place {
     pub workspace: String,
     /// Turns that the session has had before this mind was opened.
     pub turns: u64,
+    /// What was said and done in it so far.
+    pub past: Arc<dyn Past>,
 }
 
 pub type Running<'a> = Pin<Box<dyn Future<Output = Ended> + Send + 'a>>;
@@ -46,11 +62,20 @@ pub trait Mind: Send + Sync {
     fn turn<'a>(&'a mut self, prompt: Prompt, teller: &'a Teller) -> Running<'a>;
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Prompt {
+    pub turn: TurnId,
+    /// The user's message.
+    pub message: MessageId,
     pub content: Vec<Block>,
     pub context: Option<Json>,
     pub model: Option<Model>,
+    /// The way of working that the prompt or the session names; `None` leaves it to the agent.
+    pub mode: Option<String>,
+    /// The workspace as it was before this turn.
+    pub checkpoint: Option<String>,
+    /// What the session is called now.
+    pub title: String,
 }
 
 /// How a turn ended, in the agent's own account.
@@ -71,6 +96,46 @@ impl Ended {
 
     pub fn failed(failure: Failed) -> Self {
         Ended { failure: Some(failure), ..Ended::stopped(Stop::Failed) }
+    }
+}
+
+/// The usual way of working, in every family that has ways of working.
+pub const BUILD: &str = "build";
+
+/// A way of working, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModeAbout {
+    pub name: String,
+    pub description: String,
+}
+
+/// A model, as lists show it. `None`: not known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelAbout {
+    pub model: Model,
+    /// For people.
+    pub name: String,
+    /// Tokens that fit in all.
+    pub context: Option<u64>,
+    /// Tokens that one answer may have.
+    pub output: Option<u64>,
+    pub price: Option<Price>,
+    pub sees_images: bool,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+}
+
+impl ModelAbout {
+    pub fn named(model: Model) -> Self {
+        let name = model.id.clone();
+        ModelAbout { model, name, context: None, output: None, price: None, sees_images: false }
     }
 }
 

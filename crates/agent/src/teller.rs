@@ -1,8 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 use tolka_facts::event::{PermissionAsked, QuestionAsked};
-use tolka_facts::{Draft, Ids};
+use tolka_facts::{Block, Draft, Ids, Json, MessageId};
 
 /// How far a mind may run ahead of the disk. One group commit takes 256 facts; a longer line would only
 /// make a cancelled turn say more after the cancel.
@@ -17,12 +18,52 @@ pub struct Gone;
 #[derive(Debug)]
 pub enum Said {
     Told(Draft),
-    /// The chosen option's id, or `None` if nobody chose.
-    Permission(Draft, oneshot::Sender<Option<String>>),
+    /// With contents that the event names by their hashes; they are durable before it is.
+    ToldWith(Draft, Vec<Vec<u8>>),
+    /// `None` if nobody chose.
+    Permission(Draft, Patience, oneshot::Sender<Option<Chosen>>),
     /// The answers, or `None` if they were refused.
-    Question(Draft, oneshot::Sender<Option<Vec<Vec<String>>>>),
+    Question(Draft, Patience, oneshot::Sender<Option<Vec<Vec<String>>>>),
+    /// Answered with the prompts that are meant for the turn that runs; they wait no more.
+    Steering(oneshot::Sender<Vec<Steered>>),
     /// Answered when everything told before it is durable.
     Settle(oneshot::Sender<()>),
+}
+
+/// What a person chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The option's id.
+    pub option: String,
+    /// Why, in the person's words.
+    pub reason: Option<String>,
+}
+
+/// How long a request waits for a person, and what is then decided in nobody's name. Nothing hangs for ever.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Patience {
+    /// While no client is there that could answer.
+    pub alone: Duration,
+    /// While one is.
+    pub attended: Duration,
+    /// The option that counts as chosen then; `None`: nobody chose, which is a refusal.
+    pub otherwise: Option<String>,
+}
+
+impl Default for Patience {
+    /// Long enough for a person who went for a walk; and a client that was cut off comes back within a minute or so.
+    fn default() -> Self {
+        let (alone, attended) = (Duration::from_secs(5 * 60), Duration::from_secs(60 * 60));
+        Patience { alone, attended, otherwise: None }
+    }
+}
+
+/// A prompt that was sent to a turn which was running.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Steered {
+    pub message: MessageId,
+    pub content: Vec<Block>,
+    pub context: Option<Json>,
 }
 
 /// A mind's only way out.
@@ -45,21 +86,34 @@ impl Teller {
         self.line.send(Said::Told(draft)).await.map_err(|_| Gone)
     }
 
+    /// Tells an event together with contents that it names by their hashes.
+    pub async fn tell_with(&self, draft: Draft, contents: Vec<Vec<u8>>) -> Result<(), Gone> {
+        self.line.send(Said::ToldWith(draft, contents)).await.map_err(|_| Gone)
+    }
+
     /// Asks a person. `Ok(None)`: nobody chose; treat it as a refusal.
     pub async fn ask_permission(
         &self,
         ask: PermissionAsked,
-        raw: Option<tolka_facts::Json>,
-    ) -> Result<Option<String>, Gone> {
+        raw: Option<Json>,
+        patience: Patience,
+    ) -> Result<Option<Chosen>, Gone> {
         let (answer, answered) = oneshot::channel();
         let draft = Draft { raw, ..Draft::agent(ask) };
-        self.line.send(Said::Permission(draft, answer)).await.map_err(|_| Gone)?;
+        self.line.send(Said::Permission(draft, patience, answer)).await.map_err(|_| Gone)?;
         answered.await.map_err(|_| Gone)
     }
 
-    pub async fn ask_question(&self, ask: QuestionAsked) -> Result<Option<Vec<Vec<String>>>, Gone> {
+    pub async fn ask_question(&self, ask: QuestionAsked, patience: Patience) -> Result<Option<Vec<Vec<String>>>, Gone> {
         let (answer, answered) = oneshot::channel();
-        self.line.send(Said::Question(Draft::agent(ask), answer)).await.map_err(|_| Gone)?;
+        self.line.send(Said::Question(Draft::agent(ask), patience, answer)).await.map_err(|_| Gone)?;
+        answered.await.map_err(|_| Gone)
+    }
+
+    /// The prompts that people sent to this turn since the last look. Each is part of the turn from then on.
+    pub async fn steering(&self) -> Result<Vec<Steered>, Gone> {
+        let (answer, answered) = oneshot::channel();
+        self.line.send(Said::Steering(answer)).await.map_err(|_| Gone)?;
         answered.await.map_err(|_| Gone)
     }
 

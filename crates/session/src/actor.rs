@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
+use tolka_agent::{Agent, Ended, Mind, NoPast, Place, Prompt, Said};
 use tolka_facts::event::{
     Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop,
 };
@@ -187,9 +187,13 @@ impl Actor {
         let mind = self.mind.take().unwrap_or_else(|| {
             let turns = self.clerk.tip().head.turns.saturating_sub(1);
             let workspace = self.clerk.tip().head.workspace.clone();
-            agent.open(Place { session: self.session.clone(), workspace, turns })
+            let past = Arc::new(NoPast);
+            agent.open(Place { session: self.session.clone(), workspace, turns, past })
         });
-        let prompt = whole(self.clerk.journal().clone(), prompt).await;
+        let checkpoint = outcome.and_then(|outcome| outcome.ok()).map(|saved| saved.commit);
+        let head = &self.clerk.tip().head;
+        let (mode, title) = (prompt.agent.clone().or_else(|| head.mode.clone()), head.title.clone());
+        let prompt = Prompt { checkpoint, mode, title, ..whole(self.clerk.journal().clone(), prompt).await };
         self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
     }
 
@@ -388,10 +392,11 @@ async fn whole(journal: Arc<dyn Journal>, mut queued: PromptQueued) -> Prompt {
         let blobs = JournalBlobs(journal);
         queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
         let context = queued.context.map(|context| context.whole(&blobs).into_owned());
-        Prompt { content: queued.content, context, model: queued.model }
+        let (turn, message, content, model) = (queued.turn, queued.message, queued.content, queued.model);
+        Prompt { turn, message, content, context, model, ..Prompt::default() }
     });
     // It fails only if the runtime is going down, and this task with it.
-    filled.await.unwrap_or_else(|_| Prompt { content: Vec::new(), context: None, model: None })
+    filled.await.unwrap_or_default()
 }
 
 /// The prompt that the same request became before.

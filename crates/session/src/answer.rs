@@ -1,5 +1,6 @@
 //! Answers to permissions and questions: from any client, and the first one counts.
 
+use tolka_agent::Chosen;
 use tolka_facts::event::{OptionKind, PermissionAnswered, PermissionAsked, QuestionAnswered};
 use tolka_facts::{Ask, Draft, RequestId};
 use tolka_journal::Mark;
@@ -40,10 +41,15 @@ impl Actor {
             Ask::Permission(ask) => {
                 let (option, reason) = choose(&ask, given)?;
                 let request = ask.request;
-                let answered =
-                    PermissionAnswered { request: request.clone(), option: Some(option.clone()), by, reason };
+                let answered = PermissionAnswered {
+                    request: request.clone(),
+                    option: Some(option.clone()),
+                    by,
+                    reason: reason.clone(),
+                };
                 self.append(Draft::client(answered)).await?;
-                self.turn.iter_mut().for_each(|turn| turn.permission_answered(&request, Some(option.clone())));
+                let chosen = Chosen { option, reason };
+                self.turn.iter_mut().for_each(|turn| turn.permission_answered(&request, Some(chosen.clone())));
             }
             Ask::Question(ask) => {
                 let answers = match given {

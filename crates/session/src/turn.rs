@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tolka_agent::{CancelSwitch, Ended, Mind, Prompt, Said, Teller};
+use tolka_agent::{CancelSwitch, Chosen, Ended, Mind, Prompt, Said, Teller};
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Cause, Draft, RequestId, Tip};
 
@@ -29,7 +29,7 @@ pub(crate) struct RunningTurn {
 }
 
 enum Asked {
-    Permission(oneshot::Sender<Option<String>>),
+    Permission(oneshot::Sender<Option<Chosen>>),
     Question(oneshot::Sender<Option<Vec<Vec<String>>>>),
 }
 
@@ -76,26 +76,28 @@ impl RunningTurn {
     pub(crate) fn take(&mut self, said: Said, told: &mut Told, settled: &mut Vec<oneshot::Sender<()>>) {
         match said {
             Said::Told(draft) => told.push(draft),
-            Said::Permission(draft, answer) => {
+            Said::Permission(draft, _, answer) => {
                 if let tolka_facts::Event::PermissionAsked(ask) = &draft.event {
                     self.asked.insert(ask.request.clone(), Asked::Permission(answer));
                 }
                 told.push(draft);
             }
-            Said::Question(draft, answer) => {
+            Said::Question(draft, _, answer) => {
                 if let tolka_facts::Event::QuestionAsked(ask) = &draft.event {
                     self.asked.insert(ask.request.clone(), Asked::Question(answer));
                 }
                 told.push(draft);
             }
+            Said::ToldWith(draft, _) => told.push(draft),
+            Said::Steering(reply) => drop(reply.send(Vec::new())),
             Said::Settle(done) => settled.push(done),
         }
     }
 
     /// Hands a durable answer to the mind that waits for it; one that no longer waits is past caring.
-    pub(crate) fn permission_answered(&mut self, request: &RequestId, option: Option<String>) {
+    pub(crate) fn permission_answered(&mut self, request: &RequestId, chosen: Option<Chosen>) {
         if let Some(Asked::Permission(waiting)) = self.asked.remove(request) {
-            let _ = waiting.send(option);
+            let _ = waiting.send(chosen);
         }
     }
 

@@ -8,8 +8,15 @@
 //! obeyed or changed: neither its index nor its configuration, hooks and filters.
 
 pub mod artifact;
+pub mod changes;
 pub mod checkpoint;
+pub mod command;
+pub mod diff;
+pub mod edit;
+pub mod files;
 pub mod folder;
+pub mod patch;
+pub mod search;
 
 pub use artifact::{ArtifactError, artifact_from_file};
 pub use checkpoint::{CheckpointError, Checkpoints, Saved};

@@ -12,7 +12,7 @@ use tolka_facts::{CallId, Draft, Event, Json, MessageId, Time};
 use super::Pace;
 use super::fresh::{Fresh, call_of};
 use super::recording::{Answer, End, Recording, What};
-use crate::{Ended, Gone, Mind, Prompt, Running, Teller};
+use crate::{Ended, Gone, Mind, Patience, Prompt, Running, Teller};
 
 const REJECTED: &str = "The user rejected permission to use this specific tool call.";
 const DISMISSED: &str = "The user dismissed this question.";
@@ -194,14 +194,14 @@ impl Stage<'_> {
         at: Duration,
     ) -> Result<bool, Cut> {
         let options = ask.options.clone();
-        let chosen = self.unless_cancelled(self.teller.ask_permission(ask, raw)).await?;
+        let chosen = self.unless_cancelled(self.teller.ask_permission(ask, raw, Patience::default())).await?;
         self.go_on_from(recorded.map_or(at, |answer| answer.at));
-        let chosen = options.iter().find(|option| Some(&option.id) == chosen.as_ref());
+        let chosen = chosen.and_then(|chosen| options.iter().find(|option| option.id == chosen.option));
         Ok(chosen.is_some_and(|option| option.kind.allows()) || recorded.is_some_and(|answer| !answer.allowed))
     }
 
     async fn answers(&mut self, ask: QuestionAsked, recorded: Option<Answer>, at: Duration) -> Result<bool, Cut> {
-        let answers = self.unless_cancelled(self.teller.ask_question(ask)).await?;
+        let answers = self.unless_cancelled(self.teller.ask_question(ask, Patience::default())).await?;
         self.go_on_from(recorded.map_or(at, |answer| answer.at));
         Ok(answers.is_some() || recorded.is_some_and(|answer| !answer.allowed))
     }

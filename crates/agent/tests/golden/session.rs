@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tolka_agent::{Agent, Ended, Mind, Pace, Place, Prompt, Recording, Replay, Said, teller};
+use tolka_agent::{Agent, Chosen, Ended, Mind, NoPast, Pace, Place, Prompt, Recording, Replay, Said, teller};
 use tolka_facts::event::{
     OptionKind, PermissionAnswered, PromptQueued, QuestionAnswered, SessionCreated, TurnEnded, TurnStarted,
 };
@@ -41,7 +41,8 @@ impl Session {
         let replay = Replay::new("replay", recording, Pace::AtOnce);
         let (ids, now) = (Arc::new(Ids::seeded(1)), Time::from_millis(BEGAN));
         let id = ids.session(now);
-        let mut mind = replay.open(Place { session: id.clone(), workspace: WORKSPACE.into(), turns: 0 });
+        let mut mind =
+            replay.open(Place { session: id.clone(), workspace: WORKSPACE.into(), turns: 0, past: Arc::new(NoPast) });
         let mut session = Session { id, ids, tip: Tip::default(), facts: Vec::new(), answer };
         session.stamp(Draft::client(SessionCreated {
             workspace: WORKSPACE.into(),
@@ -72,7 +73,7 @@ impl Session {
         self.stamp(Draft::client(queued));
         self.stamp(Draft::tolka(TurnStarted { turn, checkpoint: None }));
         let (teller, mut said, _switch) = teller(self.ids.clone());
-        let mut running = mind.turn(Prompt { content, context: None, model: None }, &teller);
+        let mut running = mind.turn(Prompt { content, ..Prompt::default() }, &teller);
         let ended = loop {
             tokio::select! {
                 biased;
@@ -90,16 +91,16 @@ impl Session {
     fn hear(&mut self, said: Said) {
         match said {
             Said::Told(draft) => self.stamp(draft),
-            Said::Permission(draft, reply) => {
+            Said::Permission(draft, _, reply) => {
                 let Event::PermissionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
                 self.stamp(draft);
                 let is_it = |kind: OptionKind| kind.allows() == (self.answer == Answer::Allow);
                 let option = ask.options.iter().find(|option| is_it(option.kind)).map(|option| option.id.clone());
                 let (request, by) = (ask.request, "local".to_owned());
                 self.stamp(Draft::client(PermissionAnswered { request, option: option.clone(), by, reason: None }));
-                reply.send(option).unwrap();
+                reply.send(option.map(|option| Chosen { option, reason: None })).unwrap();
             }
-            Said::Question(draft, reply) => {
+            Said::Question(draft, _, reply) => {
                 let Event::QuestionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
                 self.stamp(draft);
                 let first = |question: &tolka_facts::event::Question| vec![question.options[0].label.clone()];
@@ -109,6 +110,8 @@ impl Session {
                 self.stamp(Draft::client(QuestionAnswered { request, answers: answers.clone(), by }));
                 reply.send(answers).unwrap();
             }
+            Said::ToldWith(draft, _) => self.stamp(draft),
+            Said::Steering(reply) => reply.send(Vec::new()).unwrap(),
             Said::Settle(done) => done.send(()).unwrap(),
         }
     }

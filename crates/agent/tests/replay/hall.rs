@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::Receiver;
-use tolka_agent::{Agent, Ended, Mind, Pace, Place, Prompt, Recording, Replay, Said, teller};
+use tolka_agent::{Agent, Chosen, Ended, Mind, NoPast, Pace, Place, Prompt, Recording, Replay, Said, teller};
 use tolka_facts::event::{
     OptionKind, PermissionAnswered, PromptQueued, QuestionAnswered, SessionCreated, TurnEnded, TurnStarted,
 };
@@ -51,14 +51,14 @@ pub(crate) struct Hall {
     ids: Arc<Ids>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) view: View,
-    unanswered: Vec<tokio::sync::oneshot::Sender<Option<String>>>,
+    unanswered: Vec<tokio::sync::oneshot::Sender<Option<Chosen>>>,
 }
 
 impl Hall {
     pub(crate) fn open(agent: &dyn Agent, turns: u64) -> Self {
         let ids = Arc::new(Ids::seeded(turns + 1));
         let session = ids.session(Time::from_millis(0));
-        let mind = agent.open(Place { session, workspace: "/w".into(), turns });
+        let mind = agent.open(Place { session, workspace: "/w".into(), turns, past: Arc::new(NoPast) });
         let mut hall = Hall { mind, ids, facts: Vec::new(), view: View::default(), unanswered: Vec::new() };
         hall.stamp(Draft::client(SessionCreated {
             workspace: "/w".into(),
@@ -97,7 +97,7 @@ impl Hall {
             switch.fire();
         }
         let ended = {
-            let mut running = mind.turn(Prompt { content, context: None, model: None }, &teller);
+            let mut running = mind.turn(Prompt { content, ..Prompt::default() }, &teller);
             let mut patience = std::pin::pin!(tokio::time::sleep(patience.unwrap_or(Duration::from_secs(86_400))));
             let mut is_cancelled = is_cancelled_at_first;
             loop {
@@ -131,7 +131,7 @@ impl Hall {
     async fn hear(&mut self, said: Said, person: Person) {
         match said {
             Said::Told(draft) => self.stamp(draft),
-            Said::Permission(draft, answer) => {
+            Said::Permission(draft, _, answer) => {
                 let Event::PermissionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
                 self.stamp(draft);
                 let pick = |allows: bool| {
@@ -150,9 +150,9 @@ impl Hall {
                 };
                 let (request, by) = (ask.request, "test".to_owned());
                 self.stamp(Draft::client(PermissionAnswered { request, option: option.clone(), by, reason: None }));
-                answer.send(option).unwrap();
+                answer.send(option.map(|option| Chosen { option, reason: None })).unwrap();
             }
-            Said::Question(draft, answer) => {
+            Said::Question(draft, _, answer) => {
                 let Event::QuestionAsked(ask) = draft.event.clone() else { panic!("{draft:?}") };
                 self.stamp(draft);
                 let answers = (person == Person::Allows).then(|| vec![vec!["yes".to_owned()]]);
@@ -160,6 +160,8 @@ impl Hall {
                 self.stamp(Draft::client(QuestionAnswered { request, answers: answers.clone(), by }));
                 answer.send(answers).unwrap();
             }
+            Said::ToldWith(draft, _) => self.stamp(draft),
+            Said::Steering(reply) => reply.send(Vec::new()).unwrap(),
             Said::Settle(done) => done.send(()).unwrap(),
         }
     }

@@ -1,4 +1,4 @@
-use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Running, Teller};
+use tolka_agent::{Agent, Ended, Mind, Patience, Place, Prompt, Running, Teller};
 use tolka_facts::event::{
     Failed, FailureKind, Finish, Model, OptionKind, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus,
     Priority, Question, QuestionAsked, QuestionOption, StepEnded, StepStarted, Stop, TextAppended,
@@ -67,7 +67,7 @@ async fn act(prompt: &Prompt, teller: &Teller) -> Result<Ended, tolka_agent::Gon
                 metadata: None,
                 options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
             };
-            format!("{:?}", teller.ask_permission(ask, None).await?)
+            format!("{:?}", teller.ask_permission(ask, None, Patience::default()).await?.map(|chosen| chosen.option))
         }
         "which" => {
             let option = |label: &str| QuestionOption { label: label.to_owned(), description: String::new() };
@@ -78,7 +78,7 @@ async fn act(prompt: &Prompt, teller: &Teller) -> Result<Ended, tolka_agent::Gon
                 multiple: false,
             };
             let ask = QuestionAsked { request: ids.question(now), call: None, questions: vec![question] };
-            format!("{:?}", teller.ask_question(ask).await?)
+            format!("{:?}", teller.ask_question(ask, Patience::default()).await?)
         }
         _ => wanted,
     };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use tolka_agent::{Agent, Agents, Ended, Mind, Place, Prompt, Running, Teller};
+use tolka_agent::{Agent, Agents, Ended, Mind, Patience, Place, Prompt, Running, Teller};
 use tolka_facts::event::{
     Model, OptionKind, PermissionAsked, PermissionOption, SessionChanged, Stop, TextAppended, ToolChanged,
 };
@@ -56,7 +56,11 @@ impl Mind for Strings {
                         metadata: None,
                         options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
                     };
-                    let chosen = teller.ask_permission(ask, None).await.unwrap();
+                    let chosen = teller
+                        .ask_permission(ask, None, Patience::default())
+                        .await
+                        .unwrap()
+                        .map(|chosen| chosen.option);
                     say(teller, &format!("chosen: {chosen:?}")).await;
                 }
                 "hang" | "ignore cancel" => {

@@ -1,0 +1,43 @@
+//! All that the native agent is given: made from `tolka.toml` and the environment by the command line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tolka_workspace::Checkpoints;
+use tolka_workspace::command::Shell;
+
+use super::model::Model;
+use super::permission::{Grants, Rules};
+use crate::Patience;
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The usual one first; never empty.
+    pub models: Vec<Arc<dyn Model>>,
+    /// Calls of the model that one turn may make.
+    pub steps: u32,
+    /// How long one turn may take.
+    pub turn: Duration,
+    /// Tries of one step, the first included.
+    pub tries: u32,
+    pub rules: Rules,
+    pub grants: Arc<Grants>,
+    /// For permissions and questions.
+    pub patience: Patience,
+    pub shell: Arc<Shell>,
+    /// Where the workspace as it was before the turn can be read.
+    pub checkpoints: Option<Arc<Checkpoints>>,
+    pub titles: Titles,
+    /// Said to the model before all else, after our own words.
+    pub instructions: Option<String>,
+}
+
+/// How a session that nobody named gets its title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Titles {
+    /// From the first words of the first prompt.
+    #[default]
+    Prompt,
+    /// The model is asked, beside the first turn; until it answers the title is the prompt's.
+    Model,
+}
