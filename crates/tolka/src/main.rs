@@ -3,10 +3,14 @@
 mod agents;
 mod client;
 mod command;
+mod config;
+mod environment;
 mod fetch;
 mod host;
+mod models;
 mod print;
 mod render;
+mod settings;
 mod source;
 
 use std::io::IsTerminal;
@@ -45,6 +49,8 @@ enum Command {
     Serve(command::serve::Serve),
     /// Send a prompt and follow it in this terminal
     Run(command::run::Run),
+    /// List the models that can be used now, and why the rest cannot
+    Models(command::models::Models),
     /// List sessions
     Sessions(command::sessions::Sessions),
     /// Play a recorded run and print it in a dialect
@@ -94,6 +100,7 @@ fn main() -> std::process::ExitCode {
                 match cli.command {
                     Command::Serve(command) => command.run().await,
                     Command::Run(command) => command.run().await,
+                    Command::Models(command) => command.run().await,
                     Command::Sessions(command) => command.run().await,
                     Command::Replay(command) => command.run().await,
                     Command::Convert(command) => command.run().await,

@@ -1,0 +1,271 @@
+//! What `tolka.toml` may hold, key by key. docs/configuration.md says the same for people.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny};
+use tolka_agent::native::permission::Leave;
+
+use super::values::{BaseUrl, Ordered, Time, Variable, Which};
+use crate::models::known;
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Config {
+    /// Where the file lies: paths in it are from there.
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) model: Option<Which>,
+    pub(crate) instructions: Option<PathBuf>,
+    pub(crate) titles: TitleSource,
+    pub(crate) sandbox: Sandbox,
+    pub(crate) limits: Limits,
+    pub(crate) ask: Ask,
+    pub(crate) permissions: Ordered<Permission>,
+    pub(crate) providers: Ordered<ProviderEntry>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TitleSource {
+    #[default]
+    Prompt,
+    Model,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sandbox {
+    /// The strongest that is there, even if that is none.
+    #[default]
+    Auto,
+    /// No server without one.
+    Require,
+    None,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Limits {
+    #[serde(deserialize_with = "at_least_one")]
+    pub(crate) steps: Option<u32>,
+    pub(crate) turn: Option<Time>,
+    #[serde(deserialize_with = "at_least_one")]
+    pub(crate) tries: Option<u32>,
+    pub(crate) command: Option<Time>,
+}
+
+fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    match u32::deserialize(deserializer)? {
+        0 => Err(D::Error::custom("this is a count of at least 1")),
+        count => Ok(Some(count)),
+    }
+}
+
+/// What becomes of a permission or a question that nobody answers.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Ask {
+    pub(crate) alone: Option<Time>,
+    pub(crate) attended: Option<Time>,
+    pub(crate) otherwise: Otherwise,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Otherwise {
+    #[default]
+    Reject,
+    Allow,
+}
+
+/// `bash = "ask"`, or a table of patterns.
+#[derive(Debug, Clone)]
+pub(crate) enum Permission {
+    All(LeaveEntry),
+    By(Ordered<LeaveEntry>),
+}
+
+impl<'de> Deserialize<'de> for Permission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> serde::de::Visitor<'de> for Read {
+            type Value = Permission;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("\"allow\", \"ask\", \"deny\" or a table of patterns to these")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Permission, E> {
+                LeaveEntry::deserialize(serde::de::value::StrDeserializer::new(text)).map(Permission::All)
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Permission, A::Error> {
+                Ordered::deserialize(serde::de::value::MapAccessDeserializer::new(map)).map(Permission::By)
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LeaveEntry {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl From<LeaveEntry> for Leave {
+    fn from(entry: LeaveEntry) -> Leave {
+        match entry {
+            LeaveEntry::Allow => Leave::Allow,
+            LeaveEntry::Ask => Leave::Ask,
+            LeaveEntry::Deny => Leave::Deny,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Wire {
+    OpenAi,
+    Anthropic,
+    GenAi,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ProviderEntry {
+    pub(crate) wire: Option<Wire>,
+    pub(crate) base_url: Option<BaseUrl>,
+    pub(crate) key_env: Option<Variable>,
+    pub(crate) key_file: Option<PathBuf>,
+    /// Only here to be refused with advice.
+    #[serde(deserialize_with = "no_key")]
+    #[allow(dead_code, reason = "nothing is ever in it")]
+    key: (),
+    #[serde(deserialize_with = "no_key")]
+    #[allow(dead_code, reason = "nothing is ever in it")]
+    api_key: (),
+    pub(crate) headers: Ordered<String>,
+    pub(crate) connect_timeout: Option<Time>,
+    pub(crate) answer_timeout: Option<Time>,
+    pub(crate) idle_timeout: Option<Time>,
+    pub(crate) models: Vec<ModelEntry>,
+}
+
+fn no_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    IgnoredAny::deserialize(deserializer)?;
+    Err(D::Error::custom(
+        "keys do not belong into this file: name an environment variable with key_env or a file with key_file",
+    ))
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelEntry {
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) context: Option<u64>,
+    pub(crate) output: Option<u64>,
+    pub(crate) price: Option<PriceEntry>,
+    pub(crate) images: Option<bool>,
+    pub(crate) effort: Option<String>,
+    pub(crate) thinking: Option<u64>,
+}
+
+/// US dollars for a million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PriceEntry {
+    pub(crate) input: f64,
+    pub(crate) output: f64,
+    pub(crate) cache_read: f64,
+    pub(crate) cache_write: f64,
+}
+
+/// What rules can be about. A name that is none would be a rule that never holds, and a person who thinks it does.
+pub(crate) const PERMISSIONS: [&str; 8] = ["*", "bash", "edit", "read", "outside", "glob", "grep", "list"];
+const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+type Mistake = (Range<usize>, String);
+
+impl Config {
+    /// What no single value shows.
+    pub(super) fn check(&self) -> Result<(), Mistake> {
+        for permission in &self.permissions.0 {
+            if !PERMISSIONS.contains(&permission.name.as_str()) {
+                let known = PERMISSIONS.join("`, `");
+                let message = format!("no permission is called `{}`; there are `{known}`", permission.name);
+                return Err((permission.span.clone(), message));
+            }
+        }
+        for provider in &self.providers.0 {
+            provider.value.check(&provider.name).map_err(|problem| match problem {
+                (Some(span), message) => (span, message),
+                (None, message) => (provider.span.clone(), message),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+impl ProviderEntry {
+    fn check(&self, name: &str) -> Result<(), (Option<Range<usize>>, String)> {
+        let is_name =
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        if !is_name {
+            return Err((
+                None,
+                format!("`{name}` cannot be a provider's name: letters, digits, `-`, `_` and `.` only"),
+            ));
+        }
+        if name == DEMO {
+            return Err((None, format!("`{DEMO}` is the demo's own name; call the provider otherwise")));
+        }
+        if self.key_env.is_some() && self.key_file.is_some() {
+            return Err((None, format!("`{name}` has both key_env and key_file; give one")));
+        }
+        if known::provider(name).is_none()
+            && (self.wire.is_none() || (self.base_url.is_none() && self.wire != Some(Wire::GenAi)))
+        {
+            let known = known::PROVIDERS.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "`{name}` is no provider that is known ({known}): it needs wire = \"openai\" or \"anthropic\" and base_url"
+            );
+            return Err((None, message));
+        }
+        if let Some(header) =
+            self.headers.0.iter().find(|header| KEY_HEADERS.contains(&header.name.to_lowercase().as_str()))
+        {
+            let message = format!("the header `{}` carries a key: use key_env or key_file, which send it", header.name);
+            return Err((Some(header.span.clone()), message));
+        }
+        for header in &self.headers.0 {
+            let is_good = header.name.parse::<hyper::header::HeaderName>().is_ok()
+                && header.value.parse::<hyper::header::HeaderValue>().is_ok();
+            if !is_good {
+                return Err((Some(header.span.clone()), format!("`{}` is no header that can be sent", header.name)));
+            }
+        }
+        for (at, model) in self.models.iter().enumerate() {
+            if model.id.trim().is_empty() {
+                return Err((None, format!("a model of `{name}` has an empty id")));
+            }
+            if self.models[..at].iter().any(|other| other.id == model.id) {
+                return Err((None, format!("`{name}` has the model `{}` twice", model.id)));
+            }
+            let price = model.price.unwrap_or_default();
+            let prices = [price.input, price.output, price.cache_read, price.cache_write];
+            if prices.iter().any(|price| !price.is_finite() || *price < 0.0) {
+                return Err((None, format!("a price of `{name}/{}` is no sum of dollars", model.id)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The provider that the demo's model says it is of.
+const DEMO: &str = "demo";

@@ -1,0 +1,137 @@
+use std::time::Duration;
+
+use super::*;
+
+fn mistake(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn a_whole_file_is_read_in_its_order() {
+    let config = parse(include_str!("whole.toml")).unwrap();
+    assert_eq!(config.model, Some("openai/gpt-5".parse().unwrap()));
+    assert_eq!((config.titles, config.sandbox), (TitleSource::Model, Sandbox::Require));
+    assert_eq!(config.limits.steps, Some(60));
+    assert_eq!(config.limits.turn.map(|time| time.0), Some(Duration::from_secs(1200)));
+    assert_eq!(config.limits.command.map(|time| time.0), Some(Duration::from_secs(90)));
+    assert_eq!(config.ask.otherwise, Otherwise::Reject);
+    let names: Vec<&str> = config.providers.0.iter().map(|provider| provider.name.as_str()).collect();
+    assert_eq!(names, ["openai", "work", "claude"]);
+    let work = config.providers.get("work").unwrap();
+    assert_eq!(work.models[0].price.map(|price| (price.input, price.output)), Some((0.5, 1.5)));
+    let rules: Vec<String> = rules(&config).0.iter().map(|rule| format!("{rule:?}")).collect();
+    let permissions: Vec<&str> = config.permissions.0.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(permissions, ["*", "read", "edit", "bash"]);
+    assert_eq!(rules.len(), 7);
+    assert!(rules[0].contains("\"*\"") && rules[6].contains("git push *") && rules[6].contains("Deny"), "{rules:#?}");
+}
+
+#[test]
+fn nothing_has_to_be_in_it() {
+    let config = parse("").unwrap();
+    assert!(config.model.is_none() && config.providers.0.is_empty() && config.permissions.0.is_empty());
+}
+
+#[test]
+fn every_mistake_has_its_line_and_says_what_would_be_right() {
+    let wrong = [
+        ("modell = \"a/b\"", "line 1: unknown field `modell`, expected one of `model`, `instructions`, `titles`"),
+        ("\n\nmodel = \"gpt-5\"", "line 3: a model is named provider/model"),
+        ("model = 5", "line 1: invalid type: integer `5`, expected a string"),
+        ("titles = \"none\"", "line 1: unknown variant `none`, expected `prompt` or `model`"),
+        ("sandbox = \"strict\"", "line 1: unknown variant `strict`, expected one of `auto`, `require`, `none`"),
+        ("[limits]\nsteps = 0", "line 2: this is a count of at least 1"),
+        ("[limits]\nsteps = -1", "line 2: invalid value: integer `-1`, expected u32"),
+        ("[limits]\nturn = \"soon\"", "line 2: this is no time; write \"90s\", \"5m\""),
+        ("[limits]\nturn = \"0s\"", "line 2: this is no time"),
+        ("[limits]\ncommand = -5", "line 2: this is no time"),
+        ("[limits]\ncommand = 1.5", "line 2: invalid type: floating point `1.5`, expected a time such as"),
+        (
+            "[limits]\nseconds = 1",
+            "line 2: unknown field `seconds`, expected one of `steps`, `turn`, `tries`, `command`",
+        ),
+        ("[ask]\notherwise = \"hope\"", "line 2: unknown variant `hope`, expected `reject` or `allow`"),
+        ("[permissions]\nbsh = \"ask\"", "line 2: no permission is called `bsh`; there are `*`, `bash`"),
+        ("[permissions]\nbash = \"maybe\"", "line 2: unknown variant `maybe`, expected one of `allow`, `ask`, `deny`"),
+        (
+            "[permissions]\nbash = true",
+            "line 2: invalid type: boolean `true`, expected \"allow\", \"ask\", \"deny\" or a table",
+        ),
+        ("[permissions.bash]\n\"git *\" = \"yes\"", "line 2: unknown variant `yes`, expected one of `allow`"),
+        ("[providers.mine]\nwire = \"openai\"", "line 1: `mine` is no provider that is known (anthropic, openai,"),
+        (
+            "[providers.mine]\nwire = \"soap\"",
+            "line 2: unknown variant `soap`, expected one of `openai`, `anthropic`, `genai`",
+        ),
+        ("[providers.openai]\nbase_url = \"api.openai.com\"", "line 2: a base URL starts with http:// or https://"),
+        ("[providers.openai]\nbase_url = \"https://me:pw@host/v1\"", "line 2: a base URL starts with"),
+        ("[providers.openai]\nkey_env = \"A\"\nkey_file = \"b\"", "line 1: `openai` has both key_env and key_file"),
+        ("[providers.openai]\nheaders = { Authorization = \"x\" }", "line 2: the header `Authorization` carries a key"),
+        ("[providers.openai]\nheaders = { \"a b\" = \"x\" }", "line 2: `a b` is no header that can be sent"),
+        ("[providers.\"a/b\"]\nwire = \"openai\"", "line 1: `a/b` cannot be a provider's name"),
+        ("[providers.demo]\nwire = \"openai\"\nbase_url = \"http://x\"", "line 1: `demo` is the demo's own name"),
+        ("[[providers.openai.models]]\nname = \"x\"", "line 1: missing field `id`"),
+        ("[[providers.openai.models]]\nid = \"x\"\n[[providers.openai.models]]\nid = \"x\"", "has the model `x` twice"),
+        ("[[providers.openai.models]]\nid = \"x\"\nprice = { input = nan }", "a price of `openai/x` is no sum"),
+        ("model = ", "line 1: "),
+        ("[limits]\n[limits]", "line 2: "),
+    ];
+    for (text, message) in wrong {
+        let said = mistake(text);
+        assert!(said.contains(message), "{text:?}\n  said     {said}\n  expected {message}");
+    }
+}
+
+#[test]
+fn a_key_in_the_file_is_refused_and_never_repeated() {
+    for text in [
+        "[providers.openai]\nkey = \"sk-secret-123\"",
+        "[providers.openai]\napi_key = \"sk-secret-123\"",
+        "[providers.openai]\nkey_env = \"sk-secret-123\"",
+        "[providers.openai]\nsecret = \"sk-secret-123\"",
+        "[providers]\nopenai = \"sk-secret-123\"",
+        "[providers.openai]\nheaders = \"sk-secret-123\"",
+        "[providers.openai]\nheaders = { x-api-key = \"sk-secret-123\" }",
+        "[providers.openai]\nidle_timeout = \"sk-secret-123\"",
+        "[providers.openai]\nbase_url = \"sk-secret-123\"",
+        "[providers.openai]\nkey = \"sk-secret-123",
+        "[limits]\nsteps = \"sk-secret-123\"",
+        "model = \"sk-secret-123\"",
+    ] {
+        let said = mistake(text);
+        assert!(said.contains("line "), "{said}");
+        assert!(!said.contains("secret-123"), "{text:?}: {said}");
+    }
+    assert!(mistake("[providers.openai]\nkey = \"x\"").contains("name an environment variable with key_env"));
+}
+
+#[test]
+fn the_place_is_the_persons_own() {
+    let at = |variables: &[(&str, &str)]| {
+        let environment = variables.iter().fold(Environment::default(), |all, (name, value)| all.with(name, value));
+        usual_place(&environment).map(|path| path.display().to_string())
+    };
+    assert_eq!(at(&[("HOME", "/home/a")]).as_deref(), Some("/home/a/.config/tolka/tolka.toml"));
+    let set = [("HOME", "/home/a"), ("XDG_CONFIG_HOME", "/x")];
+    assert_eq!(at(&set).as_deref(), Some("/x/tolka/tolka.toml"));
+    let relative = [("HOME", "/home/a"), ("XDG_CONFIG_HOME", "x")];
+    assert_eq!(at(&relative).as_deref(), Some("/home/a/.config/tolka/tolka.toml"), "a relative one does not count");
+    assert_eq!(at(&[]), None);
+}
+
+#[test]
+fn a_file_that_was_named_has_to_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let environment = Environment::default().with("XDG_CONFIG_HOME", folder.path().to_str().unwrap());
+    assert!(ConfigArgs::default().read(&environment).unwrap().model.is_none());
+    let path = folder.path().join("mine.toml");
+    let named = ConfigArgs { config: Some(path.clone()) };
+    let said = format!("{:#}", named.read(&environment).unwrap_err());
+    assert!(said.contains("mine.toml cannot be used: No such file"), "{said}");
+    std::fs::write(&path, "\nmodel = 1").unwrap();
+    let said = format!("{:#}", named.read(&environment).unwrap_err());
+    assert!(said.contains("mine.toml cannot be used: line 2: "), "{said}");
+    std::fs::create_dir(folder.path().join("tolka")).unwrap();
+    std::fs::write(folder.path().join("tolka/tolka.toml"), "model = \"openai/gpt-5\"").unwrap();
+    assert!(ConfigArgs::default().read(&environment).unwrap().model.is_some());
+}
