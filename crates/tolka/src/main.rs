@@ -88,6 +88,9 @@ impl DataArgs {
 }
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = command::keep::asked() {
+        return code;
+    }
     let cli = Cli::parse();
     // `Targets` reads the same words as `EnvFilter` does, `info,tolka_server=debug`, without a regex engine in every process.
     let wanted = std::env::var("TOLKA_LOG").ok().and_then(|wanted| wanted.parse().ok());

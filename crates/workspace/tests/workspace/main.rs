@@ -5,6 +5,7 @@
 mod artifact;
 mod bench;
 mod checkpoint;
+mod command;
 mod faults;
 mod forget;
 mod house;
