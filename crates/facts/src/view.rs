@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{ArtifactSaved, Command, Failed, PromptQueued, Stop, Usage};
-use crate::{Block, CallId, Event, Fact, MessageId, OpenTurn, PartId, Rope, Time, Tip, Tool, TurnId, Voice};
+use crate::event::{ArtifactSaved, Command, Failed, Finish, PromptQueued, Stop, Usage};
+use crate::{Block, CallId, Event, Fact, Json, MessageId, OpenTurn, PartId, Rope, Time, Tip, Tool, TurnId, Voice};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct View {
@@ -38,7 +38,13 @@ pub struct Message {
     pub created: Time,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended: Option<Time>,
+    /// How its step ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub finish: Option<Finish>,
     pub parts: Vec<Part>,
+    /// What the client knew beside its prompt.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub context: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
     /// On the last message of a turn.
@@ -117,6 +123,7 @@ impl View {
             Event::StepEnded(e) => {
                 if let Some(message) = self.messages.iter_mut().rev().find(|m| m.id == e.message) {
                     message.ended = Some(fact.time);
+                    message.finish = Some(e.finish);
                     message.usage = e.usage;
                 }
             }
@@ -211,7 +218,9 @@ impl Message {
             role,
             created,
             ended: None,
+            finish: None,
             parts: Vec::new(),
+            context: None,
             usage: None,
             stop: None,
             failure: None,
@@ -226,6 +235,7 @@ fn prompt(e: &PromptQueued, time: Time) -> Message {
         id: e.message.clone(),
         ended: Some(time),
         parts: e.content.iter().map(|block| Part::Content(block.clone())).collect(),
+        context: e.context.clone(),
         ..Message::of(Role::User, e.turn.clone(), time)
     }
 }
