@@ -85,6 +85,7 @@ fn fact(session: &SessionId, seq: u64) -> Fact {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         }
         .into(),
         (_, 3) => TurnStarted { turn: turn.as_str().into(), checkpoint: None }.into(),

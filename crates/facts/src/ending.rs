@@ -49,7 +49,7 @@ impl OpenTurn {
         }));
         drafts.extend(self.step.iter().map(|step| {
             let message = step.message.clone();
-            Draft::tolka(StepEnded { message, finish: stop.into(), usage: None, cost: None })
+            Draft::tolka(StepEnded { message, finish: stop.into(), usage: None, cost: None, kept: None })
         }));
         drafts
     }

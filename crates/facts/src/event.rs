@@ -87,6 +87,9 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] model: Option<Model>,
         /// What the client knows beside the prompt: open file, selection, attachments.
         #[serde(skip_serializing_if = "Option::is_none", default)] context: Option<Json>,
+        /// The turn that it is meant for, which was running or about to. Should that end first, it is a prompt like any
+        /// other.
+        #[serde(skip_serializing_if = "Option::is_none", default)] steers: Option<TurnId>,
     }
     /// Taken out of the queue before it started.
     PromptDropped = "prompt_dropped" { turn: TurnId }
@@ -112,6 +115,9 @@ events! {
         finish: Finish,
         #[serde(skip_serializing_if = "Option::is_none", default)] usage: Option<Usage>,
         #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<f64>,
+        /// What the model's provider wants back with the next request, part by part: signatures and the like. For minds;
+        /// no client of another wire is told.
+        #[serde(skip_serializing_if = "Option::is_none", default)] kept: Option<Json>,
     }
 
     TextAppended = "text_appended" { part: PartId, text: String }
@@ -240,6 +246,21 @@ events! {
     SessionChosen = "session_chosen" {
         #[serde(skip_serializing_if = "Option::is_none", default)] session: Option<SessionId>,
     }
+    /// A prompt that waited became part of the turn that runs; it will have none of its own.
+    PromptSteered = "prompt_steered" {
+        turn: TurnId,
+        /// The turn that took it.
+        into: TurnId,
+    }
+    /// The model could not be asked, or broke off; it is asked again after the delay.
+    RetryScheduled = "retry_scheduled" {
+        /// From 1.
+        attempt: u64,
+        delay_ms: u64,
+        message: String,
+        /// What the provider answered, where it did: an HTTP status.
+        #[serde(skip_serializing_if = "Option::is_none", default)] code: Option<i64>,
+    }
 }
 
 impl ToolChanged {
@@ -287,6 +308,7 @@ impl Event {
             Event::FileChanged(e) => e.diff.iter_mut().for_each(|body| body.spill(put)),
             Event::CompactionEnded(e) => e.summary.iter_mut().for_each(|body| body.spill(put)),
             Event::Failed(e) => e.details.iter_mut().for_each(|json| json.spill(put)),
+            Event::StepEnded(e) => e.kept.iter_mut().for_each(|json| json.spill(put)),
             Event::TurnEnded(e) => e.meta.iter_mut().for_each(|json| json.spill(put)),
             _ => {}
         }

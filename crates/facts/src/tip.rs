@@ -33,7 +33,8 @@ pub struct Tip {
     pub answered: Option<Ask>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dropped: Option<Queued>,
-    /// The prompt of the turn that the last fact started. It stays for that one fact: an open turn need not hold it.
+    /// The prompt that the last fact took out of the queue, to start its turn or to be part of the open one. It stays for
+    /// that one fact: an open turn need not hold it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub taken: Option<Queued>,
 }
@@ -91,6 +92,9 @@ pub struct OpenTurn {
     pub started: Time,
     /// The user's message.
     pub message: MessageId,
+    /// The last message that was sent to the turn while it ran.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub steered: Option<MessageId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<Model>,
     pub steps: u64,
@@ -164,6 +168,11 @@ impl OpenTurn {
 
     pub fn open_tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().map(Arc::as_ref).filter(|tool| tool.is_open())
+    }
+
+    /// The user's message that the agent works on: the last one of the turn.
+    pub fn asked_message(&self) -> &MessageId {
+        self.steered.as_ref().unwrap_or(&self.message)
     }
 
     /// The message that parts belong to now: the open step's, or the user's if none was told.
@@ -249,6 +258,7 @@ impl Tip {
                 self.dropped = at.and_then(|at| self.queue.remove(at));
             }
             Event::TurnStarted(e) => self.start_turn(&e.turn, fact),
+            Event::PromptSteered(e) => self.steer(&e.turn, fact),
             Event::TurnEnded(e) => {
                 self.end_text();
                 self.ended_turn = self.turn.take();
@@ -336,13 +346,26 @@ impl Tip {
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
             | Event::PtyChanged(_)
-            | Event::SessionChosen(_) => {}
+            | Event::SessionChosen(_)
+            | Event::RetryScheduled(_) => {}
         }
     }
 
-    fn start_turn(&mut self, id: &TurnId, fact: &Fact) {
-        let at = self.queue.iter().position(|queued| queued.prompt.turn == *id);
+    fn take(&mut self, turn: &TurnId) {
+        let at = self.queue.iter().position(|queued| queued.prompt.turn == *turn);
         self.taken = at.and_then(|at| self.queue.remove(at));
+    }
+
+    fn steer(&mut self, turn: &TurnId, fact: &Fact) {
+        self.take(turn);
+        if let (Some(turn), Some(taken)) = (&mut self.turn, &self.taken) {
+            turn.steered = Some(taken.prompt.message.clone());
+        }
+        self.head.updated = fact.time;
+    }
+
+    fn start_turn(&mut self, id: &TurnId, fact: &Fact) {
+        self.take(id);
         let prompt = self.taken.as_ref().map(|queued| &queued.prompt);
         self.turn = Some(OpenTurn {
             id: id.clone(),
@@ -350,6 +373,7 @@ impl Tip {
             first_seq: fact.seq,
             started: fact.time,
             message: prompt.map(|p| p.message.clone()).unwrap_or_default(),
+            steered: None,
             model: prompt.and_then(|p| p.model.clone()),
             steps: 0,
             step: None,

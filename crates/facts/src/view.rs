@@ -47,6 +47,9 @@ pub struct Message {
     pub context: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<Usage>,
+    /// What the model's provider wants back; see [`StepEnded`](crate::event::StepEnded).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kept: Option<Json>,
     /// On the last message of a turn.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop: Option<Stop>,
@@ -98,10 +101,12 @@ impl View {
             Event::PromptQueued(e) => self.messages.push(prompt(e, fact.time)),
             Event::PromptDropped(e) => self.messages.retain(|m| m.turn != e.turn),
             Event::TurnStarted(e) => {
-                // Its prompt waits no more.
-                let waited = self.told().saturating_sub(usize::from(self.tip.taken.is_some()));
-                if let Some(at) = self.messages.iter().skip(waited).position(|m| m.turn == e.turn) {
-                    self.messages[waited..=waited + at].rotate_right(1);
+                self.waits_no_more(&e.turn);
+            }
+            Event::PromptSteered(e) => {
+                // From here on it is the open turn's: after what was said in it so far.
+                if let Some(message) = self.waits_no_more(&e.turn) {
+                    message.turn.clone_from(&e.into);
                 }
             }
             Event::TextAppended(e) => self.append(
@@ -125,6 +130,7 @@ impl View {
                     message.ended = Some(fact.time);
                     message.finish = Some(e.finish);
                     message.usage = e.usage;
+                    message.kept.clone_from(&e.kept);
                 }
             }
             Event::ToolChanged(e) => self.tool(&e.call, fact),
@@ -158,6 +164,14 @@ impl View {
             }
             _ => {}
         }
+    }
+
+    /// Moves the prompt that the last fact took before those that still wait.
+    fn waits_no_more(&mut self, turn: &TurnId) -> Option<&mut Message> {
+        let waited = self.told().saturating_sub(usize::from(self.tip.taken.is_some()));
+        let at = self.messages.iter().skip(waited).position(|m| m.turn == *turn)?;
+        self.messages[waited..=waited + at].rotate_right(1);
+        self.messages.get_mut(waited)
     }
 
     fn agent_message(&self, id: MessageId, created: Time) -> Message {
@@ -222,6 +236,7 @@ impl Message {
             parts: Vec::new(),
             context: None,
             usage: None,
+            kept: None,
             stop: None,
             failure: None,
             hidden: false,

@@ -147,6 +147,17 @@ proptest! {
             view.apply(&fact);
             tip.apply(&fact);
             prop_assert_eq!(&view.tip, &tip);
+            if let (Event::PromptSteered(e), Some(taken)) = (&fact.event, &tip.taken) {
+                let at = view.messages.iter().position(|m| m.id == taken.prompt.message).unwrap();
+                prop_assert_eq!(&view.messages[at].turn, &e.into);
+                prop_assert!(view.messages[..at].iter().any(|m| m.turn == e.into), "it stands in the turn at {}", fact.seq);
+                let later = view.messages.len() - at - 1;
+                prop_assert_eq!(later, tip.queue.len(), "only prompts that wait come after it");
+            }
+            if let Event::StepEnded(e) = &fact.event {
+                let message = view.messages.iter().find(|m| m.id == e.message).unwrap();
+                prop_assert_eq!(&message.kept, &e.kept);
+            }
             for queued in &tip.queue {
                 prop_assert_eq!(view.messages.iter().filter(|m| m.id == queued.prompt.message).count(), 1);
             }

@@ -320,6 +320,7 @@ impl Actor {
             agent: request.agent,
             model: request.model,
             context: request.context,
+            steers: None,
         };
         self.append(Draft::client(queued)).await?;
         let ahead = waiting + usize::from(self.turn.is_some());

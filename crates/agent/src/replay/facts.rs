@@ -127,6 +127,7 @@ fn is_the_desks(event: &Event) -> bool {
         event,
         Event::SessionDeleted(_)
             | Event::PromptDropped(_)
+            | Event::PromptSteered(_)
             | Event::CheckpointSaved(_)
             | Event::RewindStarted(_)
             | Event::Rewound(_)

@@ -140,7 +140,7 @@ impl Stage<'_> {
     /// Closes what the interpreter knows nothing of: a step of our own facts.
     async fn close_step(&mut self, finish: Finish) -> Result<(), Cut> {
         let Some(message) = self.step.take() else { return Ok(()) };
-        Ok(self.teller.tell(Draft::tolka(StepEnded { message, finish, usage: None, cost: None })).await?)
+        Ok(self.teller.tell(Draft::tolka(StepEnded { message, finish, usage: None, cost: None, kept: None })).await?)
     }
 
     async fn perform(&mut self, what: &What, at: Duration) -> Result<(), Cut> {

@@ -69,6 +69,7 @@ impl Session {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         };
         self.stamp(Draft::client(queued));
         self.stamp(Draft::tolka(TurnStarted { turn, checkpoint: None }));

@@ -88,6 +88,7 @@ impl Hall {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         }));
         self.stamp(Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint: None }));
         let (teller, mut said, switch) = teller(self.ids.clone());

@@ -180,7 +180,8 @@ fn created() -> Draft {
 fn started() -> [Draft; 3] {
     let content = vec![Block::text("Make the tests of the session quicker.")];
     let (key, agent, model, context) = (None, None, None, None);
-    let prompt = PromptQueued { turn: TURN.into(), message: "msg_0".into(), content, key, agent, model, context };
+    let prompt =
+        PromptQueued { turn: TURN.into(), message: "msg_0".into(), content, key, agent, model, context, steers: None };
     [
         Draft::client(prompt),
         Draft::tolka(TurnStarted { turn: TURN.into(), checkpoint: None }),
@@ -191,7 +192,7 @@ fn started() -> [Draft; 3] {
 fn ended() -> [Draft; 2] {
     let usage = Some(Usage { input: 9000, output: 1200, reasoning: 300, cache_read: 8000, cache_write: 0 });
     [
-        Draft::agent(StepEnded { message: MESSAGE.into(), finish: Finish::Stop, usage, cost: Some(0.02) }),
+        Draft::agent(StepEnded { message: MESSAGE.into(), finish: Finish::Stop, usage, cost: Some(0.02), kept: None }),
         Draft::agent(TurnEnded { turn: TURN.into(), stop: Stop::EndTurn, usage, cost: Some(0.02), meta: None }),
     ]
 }

@@ -88,4 +88,12 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Never(SERVER)),
     ("pty_changed", Never("the protocol's terminals are the client's")),
     ("session_chosen", Never("a client knows which session it shows")),
+    (
+        "prompt_steered",
+        Partly(&["user_message_chunk"], "the prompt's blocks are told; its key, agent, model and context are not"),
+    ),
+    (
+        "retry_scheduled",
+        Partly(&["notice"], "which attempt it is and the provider's code; how long it takes is told in words"),
+    ),
 ];

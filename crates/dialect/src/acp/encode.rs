@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use tolka_facts::event::{
-    CompactionEnded, OutputAppended, PermissionAsked, QuestionAsked, SessionChanged, Severity, ToolChanged,
+    CompactionEnded, OutputAppended, PermissionAsked, PromptQueued, PromptSteered, QuestionAsked, SessionChanged,
+    Severity, ToolChanged,
 };
 use tolka_facts::{Ask, Blobs, CallId, Cause, Event, Fact, Json, RequestId, Tip, TurnId};
 
@@ -141,12 +142,24 @@ impl Encoder {
 
     fn turn_started(&mut self, turn: &TurnId, to: &mut Telling<'_>) {
         self.state = State::default();
-        let mark = || Meta { tolka: TurnMark { turn: turn.clone() } };
+        let mark = || Meta { tolka: TurnMark { turn: turn.clone(), into: None } };
         let prompt = to.tip.taken.as_ref().map(|queued| &queued.prompt).filter(|prompt| !prompt.content.is_empty());
         let Some(prompt) = prompt else {
             // Clients show nothing of this, and whoever reads the stream knows where the turn begins.
             return to.update(&Update::SessionInfoUpdate { title: None, meta: Some(mark()) });
         };
+        Encoder::words(prompt, mark, to);
+    }
+
+    /// The user's words come in the middle of the turn that took them.
+    fn steered(e: &PromptSteered, to: &mut Telling<'_>) {
+        if let Some(queued) = &to.tip.taken {
+            let mark = || Meta { tolka: TurnMark { turn: e.turn.clone(), into: Some(e.into.clone()) } };
+            Encoder::words(&queued.prompt, mark, to);
+        }
+    }
+
+    fn words(prompt: &PromptQueued, mark: impl Fn() -> Meta<TurnMark>, to: &mut Telling<'_>) {
         for block in &prompt.content {
             let content = Content::of(block, to.blobs);
             to.update(&Update::UserMessageChunk { content, message_id: prompt.message.as_str(), meta: mark() });
@@ -202,6 +215,7 @@ impl Encoder {
         }
         match &to.fact.event {
             Event::TurnStarted(e) => self.turn_started(&e.turn, to),
+            Event::PromptSteered(e) if in_turn => Encoder::steered(e, to),
             Event::TurnEnded(e) => {
                 if let Some(turn) = &to.tip.ended_turn {
                     self.turn_ended(e, turn, to);
@@ -234,6 +248,11 @@ impl Encoder {
                 title: or_notice(&e.title),
                 description: e.description.as_deref(),
             }),
+            Event::RetryScheduled(e) if in_turn => {
+                let title = format!("Trying again in {} s", e.delay_ms.div_ceil(1000));
+                let (severity, description) = (Severity::Warning, Some(e.message.as_str()));
+                to.update(&Update::Notice { severity, title: &title, description });
+            }
             Event::SessionChanged(e) => Encoder::changed(e, to),
             Event::CompactionStarted(e) => to.update(&Update::CompactionUpdate {
                 compaction_id: &e.id,
@@ -291,6 +310,8 @@ impl Encoder {
             | Event::OutputAppended(_)
             | Event::PermissionAnswered(_)
             | Event::QuestionAnswered(_)
+            | Event::PromptSteered(_)
+            | Event::RetryScheduled(_)
             | Event::Failed(_) => {}
             // Not on this wire. Streamed input is among them: an update has the whole once it is known.
             Event::InputAppended(_)

@@ -129,7 +129,9 @@ impl Interpreter {
         match self.step.take() {
             // This draft reads the message, though no agent speaks of steps.
             Some(message) => {
-                out.push(Draft::agent(StepEnded { message, finish, usage, cost: None }).with_raw(result.clone()));
+                out.push(
+                    Draft::agent(StepEnded { message, finish, usage, cost: None, kept: None }).with_raw(result.clone()),
+                );
             }
             None => out.push(Interpreter::foreign("session/prompt", result)),
         }
@@ -145,7 +147,7 @@ impl Interpreter {
     /// Closes the open step of a turn that was cut.
     pub fn close(&mut self, finish: Finish, out: &mut Vec<Draft>) {
         if let Some(message) = self.step.take() {
-            out.push(Draft::tolka(StepEnded { message, finish, usage: None, cost: None }));
+            out.push(Draft::tolka(StepEnded { message, finish, usage: None, cost: None, kept: None }));
         }
         self.forget_turn();
     }
@@ -286,7 +288,7 @@ impl Interpreter {
 
     fn end_step(&mut self, finish: Finish, out: &mut Vec<Draft>) {
         if let Some(message) = self.step.take() {
-            out.push(Draft::tolka(StepEnded { message, finish, usage: None, cost: None }));
+            out.push(Draft::tolka(StepEnded { message, finish, usage: None, cost: None, kept: None }));
         }
     }
 }

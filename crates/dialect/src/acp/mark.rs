@@ -26,10 +26,13 @@ pub(super) fn read<T: serde::de::DeserializeOwned>(json: &Json) -> Option<T> {
     Some(json.read::<Marked<T>>().filter(|_| is_marked)?.meta?.tolka)
 }
 
-/// On the first words of a turn: the prompt's response will have this id.
+/// On the first words of a turn: the prompt's response will have this id. On words for a turn that runs: they have no
+/// response of their own.
 #[derive(Serialize, Deserialize)]
 pub(super) struct TurnMark {
     pub(super) turn: TurnId,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) into: Option<TurnId>,
 }
 
 /// On a request for permission: what rules call it, which the protocol does not tell.

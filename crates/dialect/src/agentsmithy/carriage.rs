@@ -62,4 +62,6 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Never("Streams are about turns.")),
     ("pty_changed", Never("Streams are about turns.")),
     ("session_chosen", Never("A client asks which dialog is current.")),
+    ("prompt_steered", Never("On this wire `user` begins a turn; the history has it in the turn that took it.")),
+    ("retry_scheduled", Never("The wire has no event for a wait.")),
 ];

@@ -108,7 +108,17 @@ impl Decoder {
                 let (turn, message) = (TurnId::from(self.id("trn")), MessageId::from(self.id("msg")));
                 self.turn = Some(turn.clone());
                 let content = vec![Block::text(content.as_str())];
-                PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None }.into()
+                PromptQueued {
+                    turn,
+                    message,
+                    content,
+                    key: None,
+                    agent: None,
+                    model: None,
+                    context: None,
+                    steers: None,
+                }
+                .into()
             }
             ("chat_start" | "reasoning_start", _) => {
                 self.start_turn(out);

@@ -145,7 +145,9 @@ impl Encoder {
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
             | Event::PtyChanged(_)
-            | Event::SessionChosen(_) => {}
+            | Event::SessionChosen(_)
+            | Event::PromptSteered(_)
+            | Event::RetryScheduled(_) => {}
         }
     }
 
@@ -258,7 +260,7 @@ impl crate::Encoder for Encoder {
     }
 }
 
-fn prompt_text(queued: Option<&Queued>, blobs: &dyn Blobs) -> String {
+pub(super) fn prompt_text(queued: Option<&Queued>, blobs: &dyn Blobs) -> String {
     let blocks = queued.iter().flat_map(|queued| &queued.prompt.content);
     let texts: Vec<Cow<'_, str>> = blocks
         .filter_map(|block| match block {

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tolka_facts::{Blobs, Event, Fact, Json, MessageId, SessionId, Tip};
 
 use super::Encoder;
+use super::encode::prompt_text;
 use super::packet::Packet;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -80,6 +81,8 @@ struct Group {
     at: u64,
     /// Undone, and not yet for good: it may be brought back until the next turn begins.
     is_rewound: bool,
+    /// The user's, in the middle of a turn: what was being said goes on before it.
+    is_steered: bool,
     reasoning: Option<EntryKind>,
     said: Option<Said>,
     calls: Vec<EntryKind>,
@@ -100,6 +103,7 @@ impl History {
 
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
         match &fact.event {
+            Event::PromptSteered(_) => self.steered(fact, tip, blobs),
             Event::TurnStarted(_) => self.groups.retain(|group| !group.is_rewound),
             Event::MessageHidden(e) => self.groups.retain(|group| group.message != e.message),
             Event::Rewound(e) => {
@@ -115,6 +119,17 @@ impl History {
         let model = turn.and_then(|turn| turn.step.as_ref()?.model.as_ref().or(turn.model.as_ref()));
         let model = model.or(tip.head.model.as_ref()).map(|model| model.id.clone());
         self.encoder.tell(fact, tip, blobs, &mut |packet| add(groups, packet, fact.seq, &message, model.as_deref()));
+    }
+
+    /// A stream cannot tell it, but it was said.
+    fn steered(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
+        if let Some(queued) = tip.taken.as_ref().filter(|_| tip.turn.is_some()) {
+            let mut group = Group::new(&queued.prompt.message, fact.seq);
+            let words = EntryKind::User { content: prompt_text(Some(queued), blobs), checkpoint: None };
+            group.said = Some(Said { idx: fact.seq, words });
+            group.is_steered = true;
+            self.groups.push(group);
+        }
     }
 
     /// Puts the turns before these in front.
@@ -181,6 +196,7 @@ impl Group {
             message: message.clone(),
             at,
             is_rewound: false,
+            is_steered: false,
             reasoning: None,
             said: None,
             calls: Vec::new(),
@@ -284,14 +300,19 @@ fn last_or_new<'a>(
     goes_on: impl Fn(&Group) -> bool,
 ) -> &'a mut Group {
     // What comes after a rewind is not undone by it.
-    if !last_of(groups, message).is_some_and(|group| !group.is_rewound && !group.is_users() && goes_on(group)) {
+    let may_go_on = |group: &Group| !group.is_rewound && !group.is_users() && goes_on(group);
+    let at = last_at(groups, message).filter(|at| may_go_on(&groups[*at])).unwrap_or_else(|| {
         groups.push(Group::new(message, seq));
-    }
-    let last = groups.len() - 1;
-    &mut groups[last]
+        groups.len() - 1
+    });
+    &mut groups[at]
 }
 
-/// The last group, unless the message's own has been hidden meanwhile.
 fn last_of<'a>(groups: &'a mut [Group], message: &MessageId) -> Option<&'a mut Group> {
-    groups.last_mut().filter(|group| group.message == *message)
+    last_at(groups, message).map(|at| &mut groups[at])
+}
+
+/// The last group of the agent's, unless the message's own has been hidden meanwhile.
+fn last_at(groups: &[Group], message: &MessageId) -> Option<usize> {
+    groups.iter().rposition(|group| !group.is_steered).filter(|at| groups[*at].message == *message)
 }

@@ -19,7 +19,7 @@ pub struct Counts {
 
 impl Counts {
     /// Changes with what the encoder tells: counts of another version are not these.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 }
 
 #[derive(Debug, Default)]
@@ -65,6 +65,9 @@ impl Tally {
                 self.counts.shown += std::mem::take(&mut self.counts.rewound);
             }
             _ => {}
+        }
+        if let (Event::PromptSteered(_), Some(queued), Some(_)) = (&fact.event, &tip.taken, &tip.turn) {
+            self.add(queued.prompt.message.clone(), 1);
         }
         let mut events = 0;
         self.encoder.tell(fact, tip, blobs, &mut |packet| events += usize::from(is_event(packet)));

@@ -72,4 +72,6 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Never("the server's own affairs are not on this wire")),
     ("pty_changed", Never("the server's own affairs are not on this wire")),
     ("session_chosen", Never("the server's own affairs are not on this wire")),
+    ("prompt_steered", Never("prompts are not on the wire; it is a row among those of its turn")),
+    ("retry_scheduled", Never("the wire has no packet for a wait")),
 ];

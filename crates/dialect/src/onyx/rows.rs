@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use tolka_facts::event::PromptQueued;
+use tolka_facts::event::{PromptQueued, PromptSteered, TurnStarted};
 use tolka_facts::{Blobs, Block, Event, Fact, Hash, Json, MessageId, SessionId, Time, Tip, ToolStatus, TurnId};
 
 use super::packet::Packet;
@@ -99,7 +99,10 @@ impl Rows {
         match &fact.event {
             Event::PromptQueued(e) => self.queued.push((e.turn.clone(), user_row(e, fact, blobs))),
             Event::PromptDropped(e) => self.queued.retain(|(turn, _)| *turn != e.turn),
-            Event::TurnStarted(e) => self.start_turn(&e.turn, fact, tip),
+            // One that is for the turn which runs stands in it, below what was said so far.
+            Event::TurnStarted(TurnStarted { turn, .. }) | Event::PromptSteered(PromptSteered { turn, .. }) => {
+                self.take(turn, fact, tip);
+            }
             Event::MessageHidden(e) => {
                 self.rows.retain(|row| row.message != e.message);
                 self.open = None;
@@ -135,7 +138,7 @@ impl Rows {
         rows
     }
 
-    fn start_turn(&mut self, turn: &TurnId, fact: &Fact, tip: &Tip) {
+    fn take(&mut self, turn: &TurnId, fact: &Fact, tip: &Tip) {
         self.open = None;
         if let Some(at) = self.queued.iter().position(|(queued, _)| queued == turn) {
             let (_, mut row) = self.queued.remove(at);

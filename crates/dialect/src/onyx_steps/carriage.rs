@@ -108,4 +108,6 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Never(SERVER)),
     ("pty_changed", Never(SERVER)),
     ("session_chosen", Never(SERVER)),
+    ("prompt_steered", Never("The prompt is not on the wire.")),
+    ("retry_scheduled", Never("The wire has no packet for a wait.")),
 ];

@@ -182,7 +182,7 @@ impl Decoder {
             StepStatus::Completed if turn.has_called => Finish::ToolCalls,
             StepStatus::Completed => Finish::Stop,
         };
-        Some(StepEnded { message: MessageId::from(id), finish, usage: None, cost: None }.into())
+        Some(StepEnded { message: MessageId::from(id), finish, usage: None, cost: None, kept: None }.into())
     }
 
     fn permission_request(&mut self, fields: &Fields, out: &mut Vec<Draft>) -> Option<Told> {

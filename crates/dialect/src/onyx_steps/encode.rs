@@ -153,7 +153,9 @@ impl crate::Encoder for Encoder {
             | Event::UpdateFound(_)
             | Event::BranchChanged(_)
             | Event::PtyChanged(_)
-            | Event::SessionChosen(_) => {}
+            | Event::SessionChosen(_)
+            | Event::PromptSteered(_)
+            | Event::RetryScheduled(_) => {}
         }
     }
 

@@ -92,4 +92,6 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Partly(&["vcs.branch.updated"], "the folder, which the envelope of the global feed names")),
     ("pty_changed", Partly(PTY, "what is known of one that exited or is gone, but for its id and exit code")),
     ("session_chosen", Never("its own client is told only by hand which session to show")),
+    ("prompt_steered", Never("its message was told when it was queued; that of the next step names it as its parent")),
+    ("retry_scheduled", Partly(&["session.status"], "the provider's code")),
 ];

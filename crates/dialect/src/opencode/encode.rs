@@ -31,6 +31,9 @@ struct Told {
     step: Option<Step>,
     text: Option<Mark>,
     calls: Vec<Call>,
+    /// The last status said that the model will be asked again. It is busy once more when the agent goes on.
+    #[serde(default)]
+    is_waiting: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,6 +82,33 @@ impl crate::Encoder for Encoder {
     }
 }
 
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Status<'a> {
+    Busy,
+    Idle,
+    /// `next` is when, in milliseconds since 1970.
+    Retry {
+        attempt: u64,
+        message: &'a str,
+        next: u64,
+    },
+}
+
+/// Whether the agent does something again. The end of its turn has a status of its own.
+fn goes_on(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::StepStarted(_)
+            | Event::StepEnded(_)
+            | Event::TextAppended(_)
+            | Event::ThoughtAppended(_)
+            | Event::ToolChanged(_)
+            | Event::InputAppended(_)
+            | Event::OutputAppended(_)
+    )
+}
+
 /// One fact on its way out.
 struct Telling<'a> {
     profile: Profile,
@@ -100,6 +130,10 @@ impl<'a> Telling<'a> {
         }
         let session = self.session();
         let fact = self.fact;
+        if self.told.is_waiting && goes_on(&fact.event) {
+            self.told.is_waiting = false;
+            self.status(Status::Busy);
+        }
         match &fact.event {
             Event::SessionCreated(_) => self.session_event("session.created"),
             Event::SessionChanged(_) | Event::ModeSet(_) => self.session_event("session.updated"),
@@ -111,7 +145,7 @@ impl<'a> Telling<'a> {
                     self.event("message.removed", json!({ "sessionID": session, "messageID": message }));
                 }
             }
-            Event::TurnStarted(_) => self.status("busy"),
+            Event::TurnStarted(_) => self.status(Status::Busy),
             Event::TurnEnded(e) => self.turn_ended(e),
             Event::StepStarted(e) => self.step_started(&e.message, e.model.clone()),
             Event::StepEnded(e) => self.step_ended(e),
@@ -140,6 +174,11 @@ impl<'a> Telling<'a> {
                     let old = self.old_permission(e);
                     self.event("permission.updated", old);
                 }
+            }
+            Event::RetryScheduled(e) if tip.turn.is_some() => {
+                self.told.is_waiting = true;
+                let next = fact.time.millis() + e.delay_ms;
+                self.status(Status::Retry { attempt: e.attempt, message: &e.message, next });
             }
             Event::PermissionAnswered(e) => self.permission_answered(&e.request, e.option.as_deref()),
             Event::QuestionAsked(e) => self.event("question.asked", wire::question(e, tip)),
@@ -181,6 +220,8 @@ impl<'a> Telling<'a> {
                     PtyChange::Deleted => self.event("pty.deleted", json!({ "id": e.id })),
                 }
             }
+            // Its message was told when it was queued; the next step's names it.
+            Event::PromptSteered(_) => {}
             // This wire has no word for them; the tolka dialect carries all.
             Event::CommandsSet(_)
             | Event::UsageSet(_)
@@ -192,6 +233,7 @@ impl<'a> Telling<'a> {
             | Event::Rewound(_)
             | Event::Unrewound(_)
             | Event::Foreign(_)
+            | Event::RetryScheduled(_)
             | Event::SessionChosen(_) => {}
         }
     }
@@ -230,18 +272,14 @@ impl<'a> Telling<'a> {
         *self.names = Some(names);
     }
 
-    fn status(&mut self, status: &str) {
+    fn status(&mut self, status: Status<'_>) {
         #[derive(Serialize)]
         struct Properties<'a> {
             #[serde(rename = "sessionID")]
             session_id: &'a str,
             status: Status<'a>,
         }
-        #[derive(Serialize)]
-        struct Status<'a> {
-            r#type: &'a str,
-        }
-        self.event("session.status", Properties { session_id: self.session(), status: Status { r#type: status } });
+        self.event("session.status", Properties { session_id: self.session(), status });
     }
 
     fn model(&self) -> Model {

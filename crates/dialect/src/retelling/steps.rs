@@ -19,7 +19,7 @@ impl Steps {
             Draft::tolka(StepStarted { message, model: None })
         };
         let end = |message: &MessageId, finish| {
-            Draft::tolka(StepEnded { message: message.clone(), finish, usage: None, cost: None })
+            Draft::tolka(StepEnded { message: message.clone(), finish, usage: None, cost: None, kept: None })
         };
         match (event, open) {
             (Event::TextAppended(_) | Event::ThoughtAppended(_), None) => vec![start()],

@@ -64,6 +64,7 @@ fn our_own_turns_are_read_with_their_names() {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     };
     assert_eq!((all[0].cause, &all[0].event), (Cause::Client, &Event::from(queued)));
     assert_eq!(all[1].event, TurnStarted { turn: TurnId::from("trn_1"), checkpoint: None }.into());

@@ -53,6 +53,7 @@ fn a_turn_starts_with_the_prompt_block_by_block() {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     };
     let told = frames(vec![Draft::client(queued), start()]);
     let frame = |content: Value| {
@@ -323,7 +324,8 @@ fn a_prompts_result_is_the_agents_own() {
     assert_eq!(own[0]["result"], json!({ "stopReason": "end_turn", "usage": tokens, "_meta": { "quota": 1 } }));
 
     let raw = json!({ "usage": { "odd": null }, "stopReason": "end_turn", "_meta": {} });
-    let step = StepEnded { message: MessageId::from("msg_2"), finish: Finish::Stop, usage: None, cost: None };
+    let step =
+        StepEnded { message: MessageId::from("msg_2"), finish: Finish::Stop, usage: None, cost: None, kept: None };
     let silent = Foreign { origin: "acp".into(), what: "session/prompt".into() };
     for told in [acp(step.clone(), &raw), acp(silent, &raw)] {
         assert_eq!(inside(vec![told, Draft::agent(end(Stop::EndTurn))])[0]["result"], raw);

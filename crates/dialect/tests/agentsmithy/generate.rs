@@ -225,7 +225,8 @@ fn other() -> impl Strategy<Value = Event> {
         .into(),
         QuestionAsked { request: RequestId::from("que_1"), call: None, questions: vec![question] }.into(),
         StepStarted { message: MessageId::from("msg_1"), model: None }.into(),
-        StepEnded { message: MessageId::from("msg_1"), finish: Finish::Stop, usage: None, cost: None }.into(),
+        StepEnded { message: MessageId::from("msg_1"), finish: Finish::Stop, usage: None, cost: None, kept: None }
+            .into(),
         ModeSet { mode: "plan".into() }.into(),
         UsageSet { used: 7, size: 9, cost: None }.into(),
         Noticed { severity: Severity::Info, title: "Hm".into(), description: None }.into(),

@@ -44,6 +44,7 @@ fn told() -> Session {
         finish: tolka_facts::event::Finish::ToolCalls,
         usage: None,
         cost: None,
+        kept: None,
     });
     session.tell(step(2)).say("p2", "Done.").end(Stop::EndTurn);
     session.prompt("trn_2", "More").say("p3", "So f");

@@ -150,6 +150,7 @@ pub(crate) fn queued(turn: &str, content: Vec<Block>) -> PromptQueued {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     }
 }
 

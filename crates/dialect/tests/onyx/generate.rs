@@ -173,6 +173,6 @@ fn other() -> impl Strategy<Value = Event> {
         }
         .into(),
         StepStarted { message: MessageId::from("msg_1"), model: None }.into(),
-        StepEnded { message: MessageId::from("msg_1"), finish, usage: None, cost: None }.into(),
+        StepEnded { message: MessageId::from("msg_1"), finish, usage: None, cost: None, kept: None }.into(),
     ])
 }

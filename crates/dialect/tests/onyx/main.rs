@@ -78,6 +78,7 @@ pub(crate) fn queued(turn: &str, text: &str) -> PromptQueued {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     }
 }
 

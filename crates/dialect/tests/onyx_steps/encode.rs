@@ -23,7 +23,7 @@ fn step(message: &str) -> StepStarted {
 }
 
 fn step_ended(message: &str, finish: Finish, usage: Option<Usage>) -> StepEnded {
-    StepEnded { message: MessageId::from(message), finish, usage, cost: None }
+    StepEnded { message: MessageId::from(message), finish, usage, cost: None, kept: None }
 }
 
 /// A packet on one line: its type, and the values of these fields.

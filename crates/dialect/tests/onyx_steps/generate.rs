@@ -93,7 +93,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (part(), text()).prop_map(move |(part, text)| told(ThoughtAppended { part, text }.into())),
         3 => message().prop_map(move |message| told(StepStarted { message, model: None }.into())),
         3 => (message(), finish(), usage).prop_map(move |(message, finish, usage)| {
-            told(StepEnded { message, finish, usage, cost: None }.into())
+            told(StepEnded { message, finish, usage, cost: None, kept: None }.into())
         }),
         16 => tool_changed().prop_map(move |tool| told(tool.into())),
         3 => written().prop_map(move |tool| told(tool.into())),

@@ -118,6 +118,7 @@ pub(crate) fn queued(turn: &str) -> PromptQueued {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     }
 }
 

@@ -295,7 +295,7 @@ fn steps_are_read_back() {
     let mut session = Session::in_turn();
     for (n, finish) in [(1, Finish::Length), (2, Finish::Error), (3, Finish::Cancelled)] {
         session.tell(StepStarted { message: step(n), model: None });
-        session.tell(StepEnded { message: step(n), finish, usage: None, cost: None });
+        session.tell(StepEnded { message: step(n), finish, usage: None, cost: None, kept: None });
     }
     session.tell(StepStarted { message: step(4), model: None }).end(Stop::Interrupted);
     let read: Vec<_> = decode(&stream(&session.frames())).into_iter().map(|draft| draft.event).collect();

@@ -156,6 +156,7 @@ pub(crate) fn long_answer(pieces: usize) -> Run {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     };
     let mut drafts = vec![
         Draft::client(prompt),

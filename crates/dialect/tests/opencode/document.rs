@@ -178,6 +178,7 @@ fn everything() -> Run {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         };
         let details = json!({ "responseHeaders": { "retry-after": "1" }, "responseBody": "{}" });
         drafts.extend([
@@ -191,7 +192,7 @@ fn everything() -> Run {
             OutputAppended { call: call.clone(), text: "a".into() }.into(),
             completed.clone().into(),
             ToolChanged { status: Some(ToolStatus::Failed), error: Some("no".into()), ..change(&failed) }.into(),
-            StepEnded { message: message(20 + n), finish: Finish::Stop, usage: None, cost: None }.into(),
+            StepEnded { message: message(20 + n), finish: Finish::Stop, usage: None, cost: None, kept: None }.into(),
             Failed {
                 kind,
                 message: "it broke".into(),

@@ -31,6 +31,7 @@ fn good(profile: Profile) -> Vec<Value> {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         }),
         Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint: None }),
         Draft::agent(StepStarted { message: step.clone(), model: None }),
@@ -59,7 +60,7 @@ fn good(profile: Profile) -> Vec<Value> {
         }),
         Draft::agent(change(Some(ToolStatus::Completed))),
         Draft::agent(ThoughtAppended { part: PartId::from("prt_2"), text: "Done.".into() }),
-        Draft::agent(StepEnded { message: step, finish: Finish::Stop, usage: None, cost: None }),
+        Draft::agent(StepEnded { message: step, finish: Finish::Stop, usage: None, cost: None, kept: None }),
         Draft::agent(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None }),
     ];
     Run::stamped(drafts).events(profile)

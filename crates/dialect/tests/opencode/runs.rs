@@ -282,7 +282,16 @@ impl Stage {
             });
         }
         self.queue.push((turn.clone(), message.clone()));
-        self.tell(PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None });
+        self.tell(PromptQueued {
+            turn,
+            message,
+            content,
+            key: None,
+            agent: None,
+            model: None,
+            context: None,
+            steers: None,
+        });
     }
 
     fn need_turn(&mut self) {
@@ -315,7 +324,13 @@ impl Stage {
         if let Some(message) = self.step.take() {
             let finish = [Stop, ToolCalls, Length, Error, Cancelled, Unknown][usize::from(finish) % 6];
             let usage = Usage { input: u64::from(tokens), output: 7, ..Usage::default() };
-            self.tell(StepEnded { message, finish, usage: (tokens > 0).then_some(usage), cost: Some(0.25) });
+            self.tell(StepEnded {
+                message,
+                finish,
+                usage: (tokens > 0).then_some(usage),
+                cost: Some(0.25),
+                kept: None,
+            });
         }
     }
 

@@ -65,7 +65,16 @@ impl Story {
         let message = MessageId::from(format!("msg_{}", self.turns));
         let key = None;
         let (agent, context) = (None, None);
-        let queued = PromptQueued { turn: turn.clone(), message, content, key, agent, model: Some(model()), context };
+        let queued = PromptQueued {
+            turn: turn.clone(),
+            message,
+            content,
+            key,
+            agent,
+            model: Some(model()),
+            context,
+            steers: None,
+        };
         self.tell(queued);
         let checkpoint = Some("4b825dc642cb6eb9a060e54bf8d69288fbee4904".into());
         self.tell(TurnStarted { turn: turn.clone(), checkpoint });
@@ -113,7 +122,7 @@ impl Story {
         self.tell(CompactionStarted { id: "cmp_2".into(), automatic: false });
         self.tell(CompactionEnded { id: "cmp_2".into(), summary: None, error: Some("The model was busy.".into()) });
         let usage = Some(Usage { input: 1000, output: 500, ..Usage::default() });
-        self.tell(StepEnded { message: step, finish: Finish::Stop, usage, cost: Some(0.01) });
+        self.tell(StepEnded { message: step, finish: Finish::Stop, usage, cost: Some(0.01), kept: None });
         let title = Some("A TODO app".to_owned());
         self.tell(SessionChanged { title, mode: None, model: None, agent: None, archived: None });
         self.end(turn, Stop::EndTurn);
@@ -295,7 +304,7 @@ impl Story {
             Stop::Interrupted => Finish::Error,
             _ => Finish::Stop,
         };
-        self.tell(StepEnded { message: step, finish, usage: None, cost: None });
+        self.tell(StepEnded { message: step, finish, usage: None, cost: None, kept: None });
         self.end(turn, stop);
     }
 
@@ -304,7 +313,7 @@ impl Story {
         let step = MessageId::from(format!("msg_{}a", self.turns));
         self.tell(StepStarted { message: step.clone(), model: Some(model()) });
         self.tell(failure);
-        self.tell(StepEnded { message: step, finish: Finish::Error, usage: None, cost: None });
+        self.tell(StepEnded { message: step, finish: Finish::Error, usage: None, cost: None, kept: None });
         self.end(turn, Stop::Failed);
     }
 }

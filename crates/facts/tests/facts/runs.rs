@@ -11,6 +11,8 @@ use tolka_facts::{
 enum Act {
     Prompt(String),
     Drop,
+    Steer,
+    Retry(u8),
     Turn,
     Step,
     Say(u8, bool, String),
@@ -27,6 +29,8 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         2 => ".{0,8}".prop_map(Act::Prompt),
         1 => Just(Act::Drop),
+        1 => Just(Act::Steer),
+        1 => any::<u8>().prop_map(Act::Retry),
         2 => Just(Act::Turn),
         2 => Just(Act::Step),
         8 => (0..3u8, any::<bool>(), ".{0,8}").prop_map(|(part, thought, text)| Act::Say(part, thought, text)),
@@ -97,12 +101,33 @@ impl Stage {
                 let message = MessageId::from(format!("msg_{}", self.name()));
                 self.queue.push(turn.clone());
                 let content = vec![Block::text(text)];
-                self.tell(PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None });
+                self.tell(PromptQueued {
+                    turn,
+                    message,
+                    content,
+                    key: None,
+                    agent: None,
+                    model: None,
+                    context: None,
+                    steers: None,
+                });
             }
             Act::Drop => {
                 if let Some(turn) = self.queue.pop() {
                     self.tell(PromptDropped { turn });
                 }
+            }
+            Act::Steer => {
+                if let Some(into) = self.turn.clone()
+                    && let Some(turn) = self.queue.pop()
+                {
+                    self.tell(PromptSteered { turn, into });
+                }
+            }
+            Act::Retry(n) => {
+                self.need_turn();
+                let (attempt, delay_ms, message) = (n.into(), u64::from(n) * 1000, "overloaded".to_owned());
+                self.tell(RetryScheduled { attempt, delay_ms, message, code: Some(529) });
             }
             Act::Turn => self.need_turn(),
             Act::Step => {
@@ -176,7 +201,13 @@ impl Stage {
             Act::EndStep => {
                 if let Some(message) = self.step.take() {
                     let usage = Usage { input: 5, output: 1, ..Usage::default() };
-                    self.tell(StepEnded { message, finish: Finish::Stop, usage: Some(usage), cost: None });
+                    self.tell(StepEnded {
+                        message,
+                        finish: Finish::Stop,
+                        usage: Some(usage),
+                        cost: None,
+                        kept: Some(Json::of(&5)),
+                    });
                 }
             }
             Act::End => {

@@ -239,8 +239,7 @@ class ToolCard {
 class Turn {
   constructor(id, content) {
     Object.assign(this, { id, content, last: null });
-    const shown = ({ type, text, name, uri }) => (type === "text" ? textOf(text) : node("small", {}, `[${type}] ${name ?? uri ?? ""}`));
-    this.root = node("section", { class: "turn" }, content.length > 0 && node("div", { class: "user" }, content.map(shown)));
+    this.root = node("section", { class: "turn" }, content.length > 0 && words(content));
   }
 
   place(part) {
@@ -255,6 +254,9 @@ class Turn {
   }
 }
 
+/** What a person said. */
+const words = (content) => node("div", { class: "user" }, content.map(({ type, text, name, uri }) =>
+  (type === "text" ? textOf(text) : node("small", {}, `[${type}] ${name ?? uri ?? ""}`))));
 const line = (text) => ({ root: node("p", { class: "line" }, node("span", {}, text)) });
 const button = (label, click, kind) => node("button", { class: `button ${kind || ""}`, type: "button", click }, label);
 const banner = (severity, title, text, action) =>
@@ -298,6 +300,7 @@ const TELL = {
   session_deleted: (talk) => talk.source.close(showLink("This session was deleted.")),
   prompt_queued: (talk, e) => talk.queued.set(e.turn, e),
   prompt_dropped: (talk, e) => talk.queued.delete(e.turn),
+  prompt_steered: (talk, e) => talk.steer(e.turn),
   turn_started: (talk, e) => (talk.turn = talk.openTurn(e.turn, talk.queued.get(e.turn)?.content ?? [])),
   turn_ended: (talk, e) => talk.endTurn(e.stop),
   text_appended: (talk, e) => talk.append("text", e),
@@ -313,6 +316,7 @@ const TELL = {
   question_asked: (talk, e) => talk.ask(e, questionCard),
   permission_answered: (talk, e) => talk.answered(e),
   question_answered: (talk, e) => talk.answered(e),
+  retry_scheduled: (talk, e) => talk.current.place(line(`${e.message}. Trying again in ${Math.ceil(e.delay_ms / 1000)} s`)),
   noticed: (talk, e) => talk.current.place(banner(e.severity, e.title, e.description)),
   failed: (talk, e) => talk.fail(e, talk.current),
   compaction_ended: (talk, e) => talk.current.place(line(e.error ?? "The context was summarised")),
@@ -375,7 +379,9 @@ class Talk {
   }
 
   retell({ turn: id, role, parts, failure, stop }) {
-    const turn = this.turns.get(id) ?? this.openTurn(id, parts.map((part) => part.content).filter(Boolean));
+    const [known, content] = [this.turns.get(id), parts.map((part) => part.content).filter(Boolean)];
+    const turn = known ?? this.openTurn(id, content);
+    if (known && role === "user") turn.place({ root: words(content) });
     for (const { tool, text, thought } of role === "agent" ? parts : []) {
       if (tool) this.tool(tool.call, turn, tool);
       const said = text ?? thought;
@@ -383,6 +389,13 @@ class Talk {
     }
     if (failure) this.fail(failure, turn);
     if (ENDS[stop]) turn.place(line(ENDS[stop]));
+  }
+
+  /** A prompt that waited is part of the open turn now. */
+  steer(id) {
+    const content = this.queued.get(id)?.content ?? [];
+    this.queued.delete(id);
+    this.current.place({ root: words(content) });
   }
 
   /** The browser comes back by itself and says where it was; only an answer that is no stream ends it. */

@@ -80,6 +80,7 @@ impl Stage {
             agent: None,
             model: None,
             context: None,
+            steers: None,
         });
     }
 

@@ -83,7 +83,7 @@ async fn act(prompt: &Prompt, teller: &Teller) -> Result<Ended, tolka_agent::Gon
         _ => wanted,
     };
     say(teller, &said).await?;
-    teller.tell(Draft::agent(StepEnded { message, finish: Finish::Stop, usage: None, cost: None })).await?;
+    teller.tell(Draft::agent(StepEnded { message, finish: Finish::Stop, usage: None, cost: None, kept: None })).await?;
     Ok(Ended::stopped(Stop::EndTurn))
 }
 

@@ -22,6 +22,7 @@ fn started(turn: &str) -> [Draft; 2] {
         agent: None,
         model: None,
         context: None,
+        steers: None,
     };
     [Draft::agent(queued), Draft::agent(TurnStarted { turn: turn.into(), checkpoint: None })]
 }

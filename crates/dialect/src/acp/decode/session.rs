@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tolka_facts::event::{Finish, PromptDropped, PromptQueued, Stop, TurnEnded, TurnStarted};
+use tolka_facts::event::{Finish, PromptDropped, PromptQueued, PromptSteered, Stop, TurnEnded, TurnStarted};
 use tolka_facts::{Block, Draft, Ids, Json, MessageId, Time, TurnId};
 
 use super::super::mark::{self, INTERRUPTED, StopMark, TurnMark};
@@ -35,6 +35,8 @@ struct Turn {
 struct Words {
     turn: TurnId,
     message: Option<String>,
+    /// The open turn that they are meant for, if not for one of their own.
+    into: Option<TurnId>,
     is_implied: bool,
     blocks: Vec<Block>,
     raw: Vec<Json>,
@@ -82,7 +84,7 @@ impl Session {
         let (turn, message) = (self.ids.turn(now), self.ids.message(now));
         let blocks = params.read::<Prompt>().map(|prompt| prompt.prompt).unwrap_or_default();
         let content = blocks.iter().filter_map(block::block).collect();
-        out.push(queued(turn.clone(), message, content).with_raw(raw));
+        out.push(queued(turn.clone(), message, content, None).with_raw(raw));
         match &self.turn {
             Some(_) => self.queue.push_back(turn.clone()),
             None => self.start(turn.clone(), false, out),
@@ -102,14 +104,14 @@ impl Session {
 
     pub(super) fn update(&mut self, update: &Json, now: Time, out: &mut Vec<Draft>) {
         let what = update.read::<Head>().map(|head| head.session_update).unwrap_or_default();
-        let turn = mark::read::<TurnMark>(update).map(|mark| mark.turn);
+        let mark = mark::read::<TurnMark>(update);
         if self.load == Some(Load::Repeated) {
             return out.push(Interpreter::foreign(&what, update));
         }
         match what.as_str() {
-            "user_message_chunk" => return self.user_chunk(update, turn, now, out),
+            "user_message_chunk" => return self.user_chunk(update, mark, now, out),
             "session_info_update" => {
-                if let Some(turn) = turn {
+                if let Some(TurnMark { turn, .. }) = mark {
                     self.flush(now, out);
                     self.cut(out);
                     self.is_ours();
@@ -143,14 +145,14 @@ impl Session {
 
     /// A block of what the user said. Agents echo prompts, so unless it is marked it begins a turn only where nothing
     /// else would.
-    fn user_chunk(&mut self, update: &Json, mark: Option<TurnId>, now: Time, out: &mut Vec<Draft>) {
+    fn user_chunk(&mut self, update: &Json, mark: Option<TurnMark>, now: Time, out: &mut Vec<Draft>) {
         let chunk = update.read::<Chunk>().and_then(|chunk| Some((block::block(&chunk.content)?, chunk.message_id)));
         let Some((block, message)) = chunk else {
             self.flush(now, out);
             return out.push(Interpreter::foreign("user_message_chunk", update));
         };
         let goes_on = |words: &&mut Words| match &mark {
-            Some(turn) => words.turn == *turn,
+            Some(mark) => words.turn == mark.turn,
             None => words.is_implied && words.message == message,
         };
         if let Some(words) = self.words.as_mut().filter(goes_on) {
@@ -166,21 +168,33 @@ impl Session {
         if !is_implied {
             self.is_ours();
         }
-        self.cut(out);
-        let turn = mark.unwrap_or_else(|| self.ids.turn(now));
-        self.words = Some(Words { turn, message, is_implied, blocks: vec![block], raw: vec![update.clone()] });
+        let (turn, into) = match mark {
+            Some(TurnMark { turn, into }) => (turn, into.filter(|into| self.is_open(into))),
+            None => (self.ids.turn(now), None),
+        };
+        if into.is_none() {
+            self.cut(out);
+        }
+        self.words = Some(Words { turn, message, into, is_implied, blocks: vec![block], raw: vec![update.clone()] });
     }
 
     /// The user's words are over.
     pub(super) fn flush(&mut self, now: Time, out: &mut Vec<Draft>) {
-        let Some(Words { turn, message, is_implied, blocks, raw }) = self.words.take() else { return };
+        let Some(Words { turn, message, into, is_implied, blocks, raw }) = self.words.take() else { return };
         let message = message.map_or_else(|| self.ids.message(now), MessageId::from);
         let raw = match raw.as_slice() {
             [one] => one.clone(),
             several => Json::of(&several),
         };
-        out.push(queued(turn.clone(), message, blocks).with_raw(raw));
-        self.start(turn, is_implied, out);
+        out.push(queued(turn.clone(), message, blocks, into.clone()).with_raw(raw));
+        match into {
+            Some(into) => out.push(Draft::agent(PromptSteered { turn, into })),
+            None => self.start(turn, is_implied, out),
+        }
+    }
+
+    fn is_open(&self, turn: &TurnId) -> bool {
+        self.turn.as_ref().is_some_and(|open| open.id == *turn)
     }
 
     fn start(&mut self, turn: TurnId, is_implied: bool, out: &mut Vec<Draft>) {
@@ -254,8 +268,8 @@ struct ErrorData {
     data: Json,
 }
 
-fn queued(turn: TurnId, message: MessageId, content: Vec<Block>) -> Draft {
-    Draft::client(PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None })
+fn queued(turn: TurnId, message: MessageId, content: Vec<Block>, steers: Option<TurnId>) -> Draft {
+    Draft::client(PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None, steers })
 }
 
 fn ended(turn: TurnId, stop: Stop) -> Draft {

@@ -99,6 +99,7 @@ impl Talk {
     pub(super) fn update(&mut self, kind: &str, update: &Value, seen: Seen, out: &mut Findings<'_>) {
         let mark = update["_meta"]["tolka"]["turn"].as_str();
         match kind {
+            "user_message_chunk" if self.is_in(update["_meta"]["tolka"]["into"].as_str()) => {}
             "user_message_chunk" => return self.words(mark, seen, out),
             "session_info_update" if mark.is_some() => return self.words(mark, seen, out),
             "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update" => {}
@@ -120,6 +121,11 @@ impl Talk {
         if kind.starts_with("tool_call") {
             self.call(kind, update, out);
         }
+    }
+
+    /// Words for the turn that runs: they begin none.
+    fn is_in(&self, into: Option<&str>) -> bool {
+        matches!(&self.turn, Some(Turn::Marked { id, .. }) if Some(id.as_str()) == into)
     }
 
     /// The user's words, or a mark without words.

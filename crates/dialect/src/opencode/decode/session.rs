@@ -128,6 +128,7 @@ impl Session {
                         agent: Some(message.agent),
                         model: Some(message.model.into()),
                         context: None,
+                        steers: None,
                     }
                     .into(),
                     raw: held.raw,

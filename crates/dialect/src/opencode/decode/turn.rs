@@ -152,7 +152,10 @@ impl Session {
         let Some(turn) = &mut self.turn else { return };
         if let Some(step) = turn.step.take_if(|step| step.message == message) {
             let Step { finish, usage, cost, .. } = step;
-            out.push(Draft::new(cause, StepEnded { message: MessageId::from(message), finish, usage, cost }));
+            out.push(Draft::new(
+                cause,
+                StepEnded { message: MessageId::from(message), finish, usage, cost, kept: None },
+            ));
         }
     }
 

@@ -7,7 +7,7 @@ use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Time, ToolStatus, der
 
 use super::super::info::Tokens;
 use super::super::{error, wire};
-use super::{Step, Telling, Told};
+use super::{Status, Step, Telling, Told};
 
 #[derive(Serialize)]
 struct MessageUpdated<'a> {
@@ -153,7 +153,7 @@ impl Telling<'_> {
             id: step.message.as_str(),
             session_id: self.session(),
             role: "assistant",
-            parent_id: turn.map_or("", |turn| turn.message.as_str()),
+            parent_id: turn.map_or("", |turn| turn.asked_message().as_str()),
             model_id: model.id,
             provider_id: model.provider,
             mode: wire::agent_name(head),
@@ -197,7 +197,7 @@ impl Telling<'_> {
             self.message(&step, turn, error.as_ref());
         }
         self.session_event("session.updated");
-        self.status("idle");
+        self.status(Status::Idle);
         self.event("session.idle", json!({ "sessionID": self.session() }));
         *self.told = Told::default();
     }

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use tolka_facts::event::{PermissionAnswered, QuestionAnswered, TurnEnded, TurnStarted};
+use tolka_facts::event::{PermissionAnswered, PromptSteered, QuestionAnswered, TurnEnded, TurnStarted};
 use tolka_facts::{CallId, Event, MessageId, RequestId, ToolStatus, TurnId};
 
 use super::rule;
@@ -38,7 +38,8 @@ enum Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Past {
     Queued,
-    Dropped,
+    /// Without a turn: it was dropped, or the turn that was open took it.
+    Gone,
     Started,
 }
 
@@ -98,7 +99,8 @@ impl Journal {
         match event {
             Event::SessionCreated(_) if self.seq != 1 => out.add(&rule::CREATED, "the session had facts before"),
             Event::PromptQueued(e) => self.turns.insert(e.turn.as_str(), Past::Queued),
-            Event::PromptDropped(e) => self.prompt_dropped(&e.turn, out),
+            Event::PromptDropped(e) => self.leaves_queue(&e.turn, "is dropped", out),
+            Event::PromptSteered(e) => self.prompt_steered(e, out),
             Event::TurnStarted(e) => self.turn_started(e, out),
             Event::TurnEnded(e) => self.turn_ended(e, out),
             Event::StepStarted(e) => self.step = Some(e.message.clone()),
@@ -127,23 +129,33 @@ impl Journal {
         }
     }
 
-    fn prompt_dropped(&mut self, turn: &TurnId, out: &mut Findings<'_>) {
+    fn prompt_steered(&mut self, e: &PromptSteered, out: &mut Findings<'_>) {
+        if let Turn::Open(open) = &self.turn
+            && *open != e.into
+        {
+            out.add(&rule::TURN, format!("`{}` is taken into `{}`, and `{open}` is open", e.turn, e.into));
+        }
+        self.leaves_queue(&e.turn, "is taken", out);
+    }
+
+    /// Without a turn of its own.
+    fn leaves_queue(&mut self, turn: &TurnId, how: &str, out: &mut Findings<'_>) {
         let may_be_forgotten = !self.is_whole || self.turns.is_full();
         match self.turns.get(turn.as_str()) {
             Some(Past::Queued) => {}
-            Some(Past::Dropped | Past::Started) => {
-                out.add(&rule::QUEUED, format!("`{turn}` is dropped, and waits no more"));
+            Some(Past::Gone | Past::Started) => {
+                out.add(&rule::QUEUED, format!("`{turn}` {how}, and waits no more"));
             }
             None if may_be_forgotten => {}
-            None => out.add(&rule::QUEUED, format!("`{turn}` is dropped, and was not queued")),
+            None => out.add(&rule::QUEUED, format!("`{turn}` {how}, and was not queued")),
         }
-        self.turns.insert(turn.as_str(), Past::Dropped);
+        self.turns.insert(turn.as_str(), Past::Gone);
     }
 
     fn turn_started(&mut self, e: &TurnStarted, out: &mut Findings<'_>) {
         let turn = &e.turn;
         match self.turns.get(turn.as_str()) {
-            Some(Past::Dropped) => out.add(&rule::QUEUED, format!("`{turn}` starts, and was dropped")),
+            Some(Past::Gone) => out.add(&rule::QUEUED, format!("`{turn}` starts, and waits no more")),
             Some(Past::Started) => out.add(&rule::TURN, format!("`{turn}` starts, and has started before")),
             Some(Past::Queued) | None => {
                 if let Turn::Open(open) = &self.turn {
@@ -234,5 +246,7 @@ fn is_of_a_turn(event: &Event) -> bool {
             | Event::ToolChanged(_)
             | Event::InputAppended(_)
             | Event::OutputAppended(_)
+            | Event::PromptSteered(_)
+            | Event::RetryScheduled(_)
     )
 }

@@ -174,7 +174,7 @@ fn created() -> Event {
 fn prompt(n: usize) -> Event {
     let (turn, message) = (TurnId::from(format!("trn_q{n}")), MessageId::from(format!("msg_q{n}")));
     let content = vec![Block::text(format!("prompt {n}"))];
-    PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None }.into()
+    PromptQueued { turn, message, content, key: None, agent: None, model: None, context: None, steers: None }.into()
 }
 
 fn say(part: &str, text: &str) -> Event {
@@ -206,7 +206,7 @@ fn queued(turns: usize, deep: usize, steps: usize, pieces: usize) -> Vec<Event> 
             if step + 1 == steps {
                 events.push(call(&format!("call_{n}"), ToolStatus::Completed));
             }
-            events.push(StepEnded { message, finish: Finish::Stop, usage: None, cost: None }.into());
+            events.push(StepEnded { message, finish: Finish::Stop, usage: None, cost: None, kept: None }.into());
         }
         events.push(say(&format!("prt_{n}_after"), "in no step either"));
         let stop = if n % 3 == 0 { Stop::Cancelled } else { Stop::EndTurn };
