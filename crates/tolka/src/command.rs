@@ -1,8 +1,8 @@
 pub(crate) mod check;
 pub(crate) mod convert;
 pub(crate) mod dialects;
-pub(crate) mod models;
 pub(crate) mod keep;
+pub(crate) mod models;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -7,6 +7,7 @@
 //! by session, so that a session which is purged takes its snapshots along.
 
 mod batch;
+mod contents;
 mod error;
 mod files;
 mod git;
@@ -25,7 +26,7 @@ use tolka_facts::SessionId;
 
 pub use error::CheckpointError;
 use files::blocking;
-use git::Halt;
+use git::{Git, Halt};
 use place::Place;
 use store::{Keep, Left, Store};
 
@@ -35,6 +36,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// How long clearing away may take. What is left then goes with the next session that is purged there.
 const CLEARING: Duration = Duration::from_secs(60);
+
+/// How long reading from a snapshot may take.
+const READING: Duration = Duration::from_secs(20);
 
 /// All snapshots of one data folder.
 #[derive(Debug)]
@@ -122,6 +126,27 @@ impl Checkpoints {
         let forgotten = timeout_at(deadline, forgetting).await.map_err(slow)?;
         drop(wanted);
         forgotten.unwrap_or_else(|error| Err(CheckpointError::ended_badly(&error)))
+    }
+
+    /// What files held when a snapshot was taken, in the order of `paths`, which are from the workspace on. `None`: there
+    /// was no such file (a link is none), or it is too large to be of use.
+    pub async fn contents(
+        &self,
+        workspace: &Path,
+        commit: &str,
+        paths: &[String],
+    ) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
+        // To be dropped with this future, which ends git.
+        let (_wanted, halt) = Halt::within(READING);
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        let place = halt.wait(blocking(move || Place::left(&folder, &data))).await??;
+        let is_name = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let Some(place) = place.filter(|_| is_name) else {
+            return Err(CheckpointError::Unknown { commit: commit.to_owned() });
+        };
+        // Only objects are read, which never change: neither the index nor the workspace is needed, nor a lock.
+        let git = Git { index: place.store.join("index"), workspace: place.store.clone(), dir: place.store };
+        contents::read(&git, commit, paths, &halt).await
     }
 
     fn shared(&self, place: &Place) -> Shared {

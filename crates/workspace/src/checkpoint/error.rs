@@ -27,6 +27,8 @@ pub enum CheckpointError {
     Unreadable { words: String },
     #[error("{path} became a git repository while it was being saved; the next checkpoint takes its files in")]
     Nested { path: String },
+    #[error("{commit} is no checkpoint of this workspace")]
+    Unknown { commit: String },
     #[error("git {command} failed: {words}")]
     Git { command: String, words: String },
     #[error("{} cannot be written: {error}; see that the disk has room and that the folder is the server's", path.display())]

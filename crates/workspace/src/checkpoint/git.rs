@@ -45,6 +45,8 @@ const SURROUNDINGS: &[(&str, &str)] = &[
     ("GIT_COMMITTER_NAME", "Tolka"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
+    // A path is a path, whatever characters it begins with.
+    ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_TERMINAL_PROMPT", "0"),
     // Some of git's words are read here.

@@ -4,6 +4,7 @@
 
 mod artifact;
 mod bench;
+mod changes;
 mod checkpoint;
 mod command;
 mod faults;

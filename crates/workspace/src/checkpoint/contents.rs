@@ -1,0 +1,99 @@
+//! What files held when a snapshot was taken.
+
+use std::collections::HashMap;
+
+use super::CheckpointError;
+use super::git::{Git, Halt};
+use crate::folder::relative;
+
+/// A larger file is not read.
+const LARGEST: usize = 8 << 20;
+
+/// Nor are those after this much.
+const MOST: usize = 64 << 20;
+
+/// For the kernel's limit on arguments, which is far higher.
+const ARGUMENTS: usize = 64 << 10;
+
+/// For each path what is in the snapshot, in the same order. `None`: no file is there, or one that is too large.
+pub(super) async fn read(
+    git: &Git,
+    commit: &str,
+    paths: &[String],
+    halt: &Halt,
+) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
+    let mut contents = vec![None; paths.len()];
+    let mut wanted: Vec<(usize, String)> = Vec::new();
+    let mut left = MOST;
+    let mut from = 0;
+    while from < paths.len() {
+        let mut bytes = 0;
+        let fit = paths[from..].iter().take_while(|path| {
+            bytes += path.len() + 1;
+            bytes <= ARGUMENTS
+        });
+        let to = from + fit.count().max(1);
+        let found = blobs(git, commit, &paths[from..to], halt).await?;
+        for (index, path) in paths[from..to].iter().enumerate() {
+            if let Some(blob) = found.get(path.as_bytes()).filter(|blob| blob.size <= LARGEST.min(left)) {
+                left -= blob.size;
+                wanted.push((from + index, blob.name.clone()));
+            }
+        }
+        from = to;
+    }
+    if wanted.is_empty() {
+        return Ok(contents);
+    }
+    let names: String = wanted.iter().map(|(_, name)| format!("{name}\n")).collect();
+    let output = git.run(&["cat-file", "--batch"], names.as_bytes(), halt).await?;
+    let mut rest = output.out.as_slice();
+    for (index, name) in wanted {
+        let missing = || CheckpointError::Git { command: "cat-file".to_owned(), words: format!("{name} is missing") };
+        let (content, after) = object(rest).ok_or_else(missing)?;
+        contents[index] = Some(content.to_owned());
+        rest = after;
+    }
+    Ok(contents)
+}
+
+struct Blob {
+    name: String,
+    size: usize,
+}
+
+/// The files among some paths.
+async fn blobs(
+    git: &Git,
+    commit: &str,
+    paths: &[String],
+    halt: &Halt,
+) -> Result<HashMap<Vec<u8>, Blob>, CheckpointError> {
+    // To git one that leads out is an error, and one with a slash at its end a folder's content. Neither names a file.
+    let is_plain = |path: &&str| relative(path).is_some_and(|plain| plain.as_os_str() == *path && *path != ".");
+    let paths = paths.iter().map(String::as_str).filter(is_plain);
+    let args: Vec<&str> = ["ls-tree", "-z", "-l", "--full-tree", commit, "--"].into_iter().chain(paths).collect();
+    if args.last() == Some(&"--") {
+        return Ok(HashMap::new());
+    }
+    let output = git.run(&args, b"", halt).await?;
+    Ok(output.items().filter_map(blob).collect())
+}
+
+/// `<mode> SP blob SP <name> SP+ <size> TAB <path>`, of a file. A link has no content of its own.
+fn blob(item: &[u8]) -> Option<(Vec<u8>, Blob)> {
+    let tab = item.iter().position(|byte| *byte == b'\t')?;
+    let mut about = std::str::from_utf8(&item[..tab]).ok()?.split_ascii_whitespace();
+    let is_file = about.next()?.starts_with("100");
+    let (_, name, size) = (about.next()?, about.next()?, about.next()?);
+    let blob = Blob { name: name.to_owned(), size: size.parse().ok()? };
+    is_file.then(|| (item[tab + 1..].to_owned(), blob))
+}
+
+/// `<name> SP blob SP <size> LF <content> LF`, and what follows.
+fn object(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = bytes.iter().position(|byte| *byte == b'\n')?;
+    let size: usize = std::str::from_utf8(&bytes[..end]).ok()?.rsplit(' ').next()?.parse().ok()?;
+    let content = bytes.get(end + 1..)?.get(..size)?;
+    Some((content, bytes.get(end + 1 + size + 1..)?))
+}

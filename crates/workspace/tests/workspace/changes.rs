@@ -1,0 +1,134 @@
+//! What changed between two looks, and what was there before.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tolka_facts::event::FileOperation;
+use tolka_workspace::CheckpointError;
+use tolka_workspace::changes::{Changed, Look};
+
+use crate::house::House;
+
+fn told(before: &Look, workspace: &Path) -> Vec<(String, FileOperation)> {
+    let changes = before.changes(&Look::at(workspace));
+    changes.into_iter().map(|Changed { path, operation }| (path, operation)).collect()
+}
+
+#[test]
+fn every_change_is_told_and_nothing_else() {
+    use FileOperation::{Create, Delete, Update};
+    let house = House::new();
+    for path in ["a", "b/c", "b/d", "e", "mode", "same", ".hidden/x", "ignored/x", "x.log", "link-target"] {
+        house.write(path, path);
+    }
+    house.write(".gitignore", "ignored/\n*.log\n");
+    house.write(".git/config", "mine");
+    symlink("link-target", house.workspace.join("link")).unwrap();
+    symlink("/", house.workspace.join("root")).unwrap();
+    let before = Look::at(&house.workspace);
+    assert!(!before.is_partial());
+    assert_eq!(told(&before, &house.workspace), []);
+
+    house.write("a", "A");
+    fs::remove_file(house.workspace.join("b/c")).unwrap();
+    fs::rename(house.workspace.join("e"), house.workspace.join("E")).unwrap();
+    fs::set_permissions(house.workspace.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    for path in [".hidden/y", "ignored/y", "y.log", ".git/index", "b/new\nline"] {
+        house.write(path, path);
+    }
+    fs::remove_file(house.workspace.join("link")).unwrap();
+    symlink("same", house.workspace.join("link")).unwrap();
+    let expected = [
+        (".hidden/y", Create),
+        ("E", Create),
+        ("a", Update),
+        ("b/c", Delete),
+        ("b/new\nline", Create),
+        ("e", Delete),
+        ("link", Update),
+        ("mode", Update),
+    ];
+    assert_eq!(told(&before, &house.workspace), expected.map(|(path, operation)| (path.to_owned(), operation)));
+}
+
+#[test]
+fn a_file_written_twice_in_one_moment_is_told() {
+    let house = House::new();
+    for round in 0..20 {
+        house.write("a", format!("{round:02}"));
+        let before = Look::at(&house.workspace);
+        house.write("a", format!("{:02}", round + 50));
+        assert_eq!(told(&before, &house.workspace), [("a".to_owned(), FileOperation::Update)]);
+    }
+}
+
+#[test]
+fn many_files_are_looked_at_quickly() {
+    let house = House::new();
+    for name in 0..20_000 {
+        house.write(format!("{}/{}", name % 200, name), "x");
+    }
+    Look::at(&house.workspace);
+    let best = (0..5).map(|_| {
+        let began = Instant::now();
+        let look = Look::at(&house.workspace);
+        assert!(look.changes(&look).is_empty());
+        began.elapsed()
+    });
+    let best = best.min().unwrap();
+    println!("20,000 files in {best:?}");
+    // Far above what it takes, for machines that do other things too.
+    assert!(best < Duration::from_secs(1), "{best:?}");
+}
+
+#[tokio::test]
+async fn what_was_there_before_can_be_read() {
+    let house = House::new();
+    let names =
+        ["plain", "with space", "new\nline", "tab\t\"quote\"", ":(glob)*", "*", "-l", "d/e/f", "dänisch", "d/*"];
+    for name in names {
+        house.write(name, format!("content of {name}"));
+    }
+    house.write("binary", [0, 10, 255, 10]);
+    house.write("empty", "");
+    house.write("large", vec![b'x'; (8 << 20) + 1]);
+    symlink("plain", house.workspace.join("link")).unwrap();
+    let saved = house.save().await;
+    for name in names {
+        house.write(name, "changed since");
+    }
+    let mut paths = names.map(str::to_owned).to_vec();
+    paths.extend(["binary", "empty", "plain", "large", "link", "none", "d", "d/", "", "..", "/"].map(str::to_owned));
+    let read = house.checkpoints.contents(&house.workspace, &saved.commit, &paths).await.unwrap();
+    let mut expected = names.map(|name| Some(format!("content of {name}").into_bytes())).to_vec();
+    expected.extend([Some(vec![0, 10, 255, 10]), Some(Vec::new()), Some(b"content of plain".to_vec())]);
+    expected.resize(paths.len(), None);
+    assert_eq!(read, expected);
+}
+
+#[tokio::test]
+async fn many_contents_come_in_their_order() {
+    let house = House::new();
+    let paths: Vec<String> = (0..3000).map(|name| format!("{}/{}-{name}", name % 7, "n".repeat(40))).collect();
+    for path in &paths {
+        house.write(path, path);
+    }
+    let saved = house.save().await;
+    let read = house.checkpoints.contents(&house.workspace, &saved.commit, &paths).await.unwrap();
+    assert!(read.iter().zip(&paths).all(|(content, path)| content.as_deref() == Some(path.as_bytes())));
+}
+
+#[tokio::test]
+async fn an_unknown_snapshot_is_an_error_and_not_an_empty_one() {
+    let house = House::new();
+    house.write("a", "a");
+    let paths = ["a".to_owned()];
+    let nowhere = "0123456789012345678901234567890123456789";
+    let contents = |commit| house.checkpoints.contents(&house.workspace, commit, &paths);
+    assert!(matches!(contents(nowhere).await, Err(CheckpointError::Unknown { .. })));
+    house.save().await;
+    assert!(matches!(contents(nowhere).await, Err(CheckpointError::Git { .. })));
+    assert!(matches!(contents("--help").await, Err(CheckpointError::Unknown { .. })));
+}
