@@ -102,6 +102,9 @@ impl Ended {
 /// The usual way of working, in every family that has ways of working.
 pub const BUILD: &str = "build";
 
+/// What a session is called that nobody has named.
+pub const UNNAMED: &str = "New session";
+
 /// A way of working, as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModeAbout {

@@ -5,7 +5,68 @@
 //! the way is told as facts, and the conversation that is sent is made from those facts, so that a restart
 //! loses nothing.
 
+mod attachments;
+mod conversation;
+mod failure;
+mod halt;
+mod instructions;
+mod kind;
+mod mind;
 pub mod model;
 pub mod permission;
+mod prompted;
+mod retry;
+mod running;
 pub mod settings;
+mod step;
+mod title;
 mod tools;
+
+use std::sync::Arc;
+
+use tolka_facts::event::Model;
+
+use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, Place};
+use mind::NativeMind;
+use settings::Settings;
+
+/// The native agent, by the name that it goes by: one that works with the models of `tolka.toml`, or the demo.
+#[derive(Debug, Clone)]
+pub struct Native {
+    name: String,
+    settings: Arc<Settings>,
+}
+
+impl Native {
+    pub fn new(name: impl Into<String>, settings: Arc<Settings>) -> Self {
+        Native { name: name.into(), settings }
+    }
+}
+
+impl Agent for Native {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn model(&self) -> Model {
+        let none = || Model { provider: "none".to_owned(), id: "none".to_owned() };
+        self.settings.models.first().map_or_else(none, |model| model.about().model.clone())
+    }
+
+    fn models(&self) -> Vec<ModelAbout> {
+        self.settings.models.iter().map(|model| model.about().clone()).collect()
+    }
+
+    fn modes(&self) -> Vec<ModeAbout> {
+        let mode =
+            |name: &str, description: &str| ModeAbout { name: name.to_owned(), description: description.to_owned() };
+        vec![
+            mode(BUILD, "Does the work: changes files and runs commands, as far as the permissions go."),
+            mode(instructions::PLAN, "Only reads and searches, and ends with a plan."),
+        ]
+    }
+
+    fn open(&self, place: Place) -> Box<dyn Mind> {
+        Box::new(NativeMind::new(self.settings.clone(), place))
+    }
+}

@@ -21,7 +21,7 @@ use crate::saving::DeskOptions;
 const COMMANDS: usize = 64;
 
 /// What a session is called until somebody names it.
-pub const UNNAMED: &str = "New session";
+pub const UNNAMED: &str = tolka_agent::UNNAMED;
 
 /// All live sessions.
 #[derive(Clone)]

@@ -1,0 +1,105 @@
+//! Files that a prompt links to. They are read before the model is asked, by the tool that the model itself would use and
+//! with the leave that it would need; so every client sees that they were read, and what was read stands in the facts,
+//! whatever becomes of the file.
+
+use std::path::Path;
+
+use percent_encoding::percent_decode_str;
+use tolka_facts::event::{Finish, InputAppended, StepEnded, StepStarted, ToolChanged};
+use tolka_facts::{Block, Draft, Json, Time, ToolStatus};
+
+use super::conversation::{Conversation, PATH, no_input};
+use super::halt::{Halt, Why};
+use super::kind::kind_of;
+use super::running;
+use super::tools::{Call, Scene, Tools};
+use crate::Gone;
+
+const READ: &str = "read";
+/// More than a person attaches by hand; the others are only named.
+const MOST: usize = 20;
+
+/// Reads what the prompt links to into the conversation.
+pub(super) async fn attach(
+    content: &[Block],
+    workspace: &Path,
+    conversation: &mut Conversation,
+    (tools, scene): (&Tools, &Scene<'_>),
+    halt: &mut Halt<'_>,
+) -> Result<Result<(), Why>, Gone> {
+    let inputs: Vec<Json> = content.iter().filter_map(|block| linked(block, workspace)).take(MOST).collect();
+    if inputs.is_empty() || !tools.specs(&scene.mode).iter().any(|spec| spec.name == READ) {
+        return Ok(Ok(()));
+    }
+    let teller = scene.teller;
+    let message = teller.ids().message(Time::now());
+    teller.tell(Draft::agent(StepStarted { message: message.clone(), model: None })).await?;
+    let mut calls = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let id = conversation.name_attached();
+        let began = ToolChanged {
+            name: Some(READ.to_owned()),
+            kind: Some(kind_of(READ)),
+            title: Some(READ.to_owned()),
+            status: Some(ToolStatus::Pending),
+            input: Some(no_input()),
+            ..ToolChanged::of(id.clone())
+        };
+        teller.tell(Draft::agent(began)).await?;
+        teller.tell(Draft::agent(InputAppended { call: id.clone(), text: input.get().to_owned() })).await?;
+        calls.push(Call { id, name: READ.to_owned(), input });
+    }
+    let finish = Finish::ToolCalls;
+    teller.tell(Draft::agent(StepEnded { message, finish, usage: None, cost: None, kept: None })).await?;
+    let inputs: Vec<Json> = calls.iter().map(|call| call.input.clone()).collect();
+    let outcomes = match running::run(tools, calls, scene, halt).await? {
+        Ok(outcomes) => outcomes,
+        Err(why) => return Ok(Err(why)),
+    };
+    for (input, outcome) in inputs.iter().zip(outcomes) {
+        conversation.attached(input, outcome);
+    }
+    Ok(Ok(()))
+}
+
+/// The input for the tool that reads it; `None` of what is no link to a file here.
+fn linked(block: &Block, workspace: &Path) -> Option<Json> {
+    let Block::Link { uri, .. } = block else { return None };
+    let path = uri.strip_prefix("file://")?;
+    let path = path.split(['?', '#']).next().unwrap_or_default();
+    // A file of another machine is not ours to read.
+    let path = path.strip_prefix("localhost").unwrap_or(path);
+    let path = percent_decode_str(path).decode_utf8().ok().filter(|path| path.starts_with('/'))?;
+    let inside = Path::new(&*path).strip_prefix(workspace).ok().and_then(Path::to_str);
+    Some(Json::from(serde_json::json!({ PATH: inside.unwrap_or(&path) })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_this_machine_are_read() {
+        let read = |uri: &str| {
+            let block = Block::Link {
+                uri: uri.to_owned(),
+                name: "x".into(),
+                title: None,
+                description: None,
+                mime: None,
+                size: None,
+            };
+            linked(&block, Path::new("/w")).map(|json| json.get().to_owned())
+        };
+        for (uri, expected) in [
+            ("file:///w/a%20b.rs", Some(r#"{"filePath":"a b.rs"}"#)),
+            ("file:///w/src/a.rs?start=1&end=2", Some(r#"{"filePath":"src/a.rs"}"#)),
+            ("file://localhost/etc/hosts", Some(r#"{"filePath":"/etc/hosts"}"#)),
+            ("file://elsewhere/etc/hosts", None),
+            ("file:///w/%ff", None),
+            ("https://example.com/a", None),
+        ] {
+            assert_eq!(read(uri).as_deref(), expected, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What was said so far, as the model is sent it.
+//!
+//! **It is a function of the facts** and of whether the model sees pictures: while a turn runs it grows with what is told,
+//! and made again from the journal it is the same. So: a step that ended in an error is no part of it (it was asked again,
+//! or nobody could answer); of one that was cancelled only the words stand; and every call has a result.
+
+mod past;
+
+use std::collections::HashSet;
+
+use tolka_facts::{CallId, Json};
+
+use super::model::{Input, Message, Output, Returned};
+use super::tools::Outcome;
+
+pub(super) use past::{Kept, input_of, no_input, rebuilt};
+
+/// Begins the names of calls that no model made: files that a prompt brought along are read in this way.
+pub(super) const ATTACHED: &str = "attached_";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eyes {
+    Open,
+    Blind,
+}
+
+#[derive(Debug)]
+pub(super) struct Conversation {
+    messages: Vec<Message>,
+    eyes: Eyes,
+    /// The names of all calls: some providers begin to count anew with every answer.
+    calls: HashSet<CallId>,
+}
+
+impl Conversation {
+    pub(super) fn new(eyes: Eyes) -> Self {
+        Conversation { messages: Vec::new(), eyes, calls: HashSet::new() }
+    }
+
+    pub(super) fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Two in a row are one: not every provider takes two.
+    pub(super) fn user(&mut self, inputs: Vec<Input>) {
+        let mut inputs = self.seen(inputs);
+        match self.messages.last_mut() {
+            _ if inputs.is_empty() => {}
+            Some(Message::User(said)) => said.append(&mut inputs),
+            _ => self.messages.push(Message::User(inputs)),
+        }
+    }
+
+    /// An answer and, if it calls, what came of that.
+    pub(super) fn answer(&mut self, outputs: Vec<Output>) {
+        if !outputs.is_empty() {
+            self.messages.push(Message::Model(outputs));
+        }
+    }
+
+    pub(super) fn results(&mut self, results: impl IntoIterator<Item = (CallId, Outcome)>) {
+        let returned = |(call, outcome): (CallId, Outcome)| Returned {
+            call: call.as_str().to_owned(),
+            content: self.seen(outcome.content),
+            is_error: outcome.is_error,
+        };
+        let results: Vec<Returned> = results.into_iter().map(returned).collect();
+        if !results.is_empty() {
+            self.messages.push(Message::Results(results));
+        }
+    }
+
+    /// Files that came with a prompt: they are the person's words, not the model's calls.
+    pub(super) fn attached(&mut self, input: &Json, outcome: Outcome) {
+        let path = input.value();
+        let path = path.get(PATH).and_then(serde_json::Value::as_str).unwrap_or("a file");
+        let how = if outcome.is_error { "was attached, but cannot be read:" } else { "is attached:" };
+        let mut inputs = vec![Input::Text(format!("[`{path}` {how}]"))];
+        inputs.extend(outcome.content);
+        self.user(inputs);
+    }
+
+    /// A name for a call that no other has: the provider's own where that is possible.
+    pub(super) fn name_call(&mut self, given: String) -> CallId {
+        let is_usable = !given.is_empty() && !given.starts_with(ATTACHED);
+        let given = CallId::from(given);
+        if is_usable && self.calls.insert(given.clone()) { given } else { self.fresh("call_") }
+    }
+
+    /// A name for reading what is attached.
+    pub(super) fn name_attached(&mut self) -> CallId {
+        self.fresh(ATTACHED)
+    }
+
+    fn fresh(&mut self, prefix: &str) -> CallId {
+        let mut n = self.calls.len();
+        loop {
+            n += 1;
+            let call = CallId::from(format!("{prefix}{n}"));
+            if self.calls.insert(call.clone()) {
+                return call;
+            }
+        }
+    }
+
+    fn seen(&self, inputs: Vec<Input>) -> Vec<Input> {
+        if self.eyes == Eyes::Open {
+            return inputs;
+        }
+        let seen = |input| match input {
+            Input::Image { mime, .. } => Input::Text(format!("[A picture ({mime}) is here; you cannot see it.]")),
+            other => other,
+        };
+        inputs.into_iter().map(seen).collect()
+    }
+}
+
+/// Where the `read` tool is told what to read.
+pub(super) const PATH: &str = "filePath";

@@ -1,0 +1,117 @@
+//! The conversation, made again from what the session remembers.
+
+use serde::Deserialize;
+use tolka_facts::event::Finish;
+use tolka_facts::{Blobs, Json, Part, PartId, Role, Tool, TurnId, View};
+
+use super::{ATTACHED, Conversation, Eyes};
+use crate::native::model::Output;
+use crate::native::prompted;
+use crate::native::tools::{Outcome, Tools};
+
+/// What a step keeps for the provider: of the thought that `part` names, or of one without words that stood at place `at`
+/// of the answer.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, Deserialize)]
+pub(in crate::native) struct Kept {
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::native) part: Option<PartId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(in crate::native) at: Option<usize>,
+    pub(in crate::native) kept: Json,
+}
+
+/// Everything before the turn that runs. Prompts that wait are no part of it, nor is what was hidden.
+pub(in crate::native) fn rebuilt(view: &View, blobs: &dyn Blobs, running: &TurnId, eyes: Eyes) -> Conversation {
+    let mut conversation = Conversation::new(eyes);
+    let is_waiting = |turn: &TurnId| view.tip.queue.iter().any(|queued| queued.prompt.turn == *turn);
+    for message in &view.messages {
+        conversation.calls.extend(message.parts.iter().filter_map(|part| match part {
+            Part::Tool(tool) => Some(tool.call.clone()),
+            Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
+        }));
+        if message.hidden || message.turn == *running || is_waiting(&message.turn) {
+            continue;
+        }
+        match message.role {
+            Role::User => {
+                let blocks = message.parts.iter().filter_map(|part| match part {
+                    Part::Content(block) => Some(block),
+                    Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
+                });
+                conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
+            }
+            Role::Agent => match message.finish {
+                Some(Finish::Error) => {}
+                Some(Finish::Cancelled) => conversation.answer(words(&message.parts)),
+                Some(Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Unknown) | None => {
+                    step(&mut conversation, &message.parts, message.kept.as_ref(), blobs);
+                }
+            },
+        }
+    }
+    conversation
+}
+
+fn words(parts: &[Part]) -> Vec<Output> {
+    let text = |part: &Part| match part {
+        Part::Text { text, .. } => Some(Output::Text(text.to_string())),
+        Part::Content(_) | Part::Thought { .. } | Part::Tool(_) => None,
+    };
+    parts.iter().filter_map(text).collect()
+}
+
+fn step(conversation: &mut Conversation, parts: &[Part], kept: Option<&Json>, blobs: &dyn Blobs) {
+    let kept: Vec<Kept> = kept.and_then(|json| json.whole(blobs).read()).unwrap_or_default();
+    let kept_of = |part: &PartId| kept.iter().find(|kept| kept.part.as_ref() == Some(part)).map(|k| k.kept.clone());
+    let (mut outputs, mut results) = (Vec::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Content(_) => {}
+            Part::Text { text, .. } => outputs.push(Output::Text(text.to_string())),
+            Part::Thought { part, text } => {
+                outputs.push(Output::Thought { text: text.to_string(), kept: kept_of(part) });
+            }
+            Part::Tool(tool) if tool.call.as_str().starts_with(ATTACHED) => {
+                conversation.attached(&input(tool, blobs), outcome(tool, blobs));
+            }
+            Part::Tool(tool) => {
+                let (id, name) = (tool.call.as_str().to_owned(), tool.name.clone().unwrap_or_default());
+                outputs.push(Output::Call { id, name, input: input(tool, blobs) });
+                results.push((tool.call.clone(), outcome(tool, blobs)));
+            }
+        }
+    }
+    for Kept { at, kept, .. } in kept {
+        if let Some(at) = at.filter(|at| *at <= outputs.len()) {
+            outputs.insert(at, Output::Thought { text: String::new(), kept: Some(kept) });
+        }
+    }
+    conversation.answer(outputs);
+    conversation.results(results);
+}
+
+/// What the model wrote; of a call that was told whole, what it was told with.
+fn input(tool: &Tool, blobs: &dyn Blobs) -> Json {
+    match (tool.live_input.is_empty(), &tool.input) {
+        (true, Some(input)) => input.whole(blobs).into_owned(),
+        (true, None) => no_input(),
+        (false, _) => input_of(&tool.live_input.to_string()).unwrap_or_else(|_| no_input()),
+    }
+}
+
+pub(in crate::native) fn no_input() -> Json {
+    Json::from(serde_json::json!({}))
+}
+
+/// What a model wrote as the input of a call, or why it is none. A call without one means an empty one.
+pub(in crate::native) fn input_of(text: &str) -> Result<Json, String> {
+    if matches!(text.trim(), "" | "null") {
+        return Ok(no_input());
+    }
+    let json = Json::parse(text).map_err(|error| format!("it is not JSON ({error})"))?;
+    if json.get().trim_start().starts_with('{') { Ok(json) } else { Err("it is not a JSON object".to_owned()) }
+}
+
+fn outcome(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
+    Tools::recalled(tool, blobs)
+}

@@ -1,0 +1,49 @@
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::Cancel;
+
+/// Why a turn stops in the middle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Cancelled,
+    /// The turn has had all the time that it may take.
+    TimeUp,
+}
+
+/// What ends every wait of a turn. One for the whole turn: a model says thousands of pieces, and none of them should
+/// set up a timer.
+pub(super) struct Halt<'a> {
+    signal: Pin<Box<dyn Future<Output = Why> + Send + 'a>>,
+    fired: Option<Why>,
+}
+
+impl<'a> Halt<'a> {
+    pub(super) fn new(cancel: &'a Cancel, deadline: Instant) -> Self {
+        let signal = Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = cancel.fired() => Why::Cancelled,
+                () = sleep_until(deadline) => Why::TimeUp,
+            }
+        });
+        Halt { signal, fired: None }
+    }
+
+    /// Does it, unless the turn stops first.
+    pub(super) async fn or<T>(&mut self, wanted: impl Future<Output = T>) -> Result<T, Why> {
+        if let Some(why) = self.fired {
+            return Err(why);
+        }
+        tokio::select! {
+            biased;
+            why = &mut self.signal => {
+                self.fired = Some(why);
+                Err(why)
+            }
+            done = wanted => Ok(done),
+        }
+    }
+}

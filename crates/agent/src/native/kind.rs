@@ -1,0 +1,13 @@
+use tolka_facts::ToolKind;
+
+/// What sort of thing a tool does, for clients that draw calls by it.
+pub(super) fn kind_of(tool: &str) -> ToolKind {
+    match tool {
+        "read" => ToolKind::Read,
+        "write" | "edit" => ToolKind::Edit,
+        "delete" => ToolKind::Delete,
+        "glob" | "grep" | "list" => ToolKind::Search,
+        "bash" => ToolKind::Execute,
+        _ => ToolKind::Other,
+    }
+}

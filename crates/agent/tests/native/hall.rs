@@ -1,0 +1,326 @@
+//! A session made of nothing but a mind and a listener: it stamps what it hears, remembers it, and answers.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tolka_agent::native::Native;
+use tolka_agent::native::model::{Model, Request};
+use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
+use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::{
+    Agent, Chosen, Ended, Mind, Past, PastError, Patience, Place, Prompt, Remembered, Said, Steered, UNNAMED, teller,
+};
+use tolka_facts::event::{
+    PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered, SessionCreated, Stop, TurnEnded, TurnStarted,
+};
+use tolka_facts::{Blobs, Block, Draft, Event, Fact, Hash, Ids, Json, SessionId, Time, TurnId, View};
+use tolka_workspace::command::Shell;
+
+/// The facts so far, and what they moved out.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Memory(Arc<Mutex<Stored>>);
+
+#[derive(Debug, Default)]
+struct Stored {
+    facts: Vec<Fact>,
+    blobs: HashMap<Hash, Vec<u8>>,
+}
+
+impl Memory {
+    pub(crate) fn facts(&self) -> Vec<Fact> {
+        self.0.lock().unwrap().facts.clone()
+    }
+
+    /// Only the first `count` facts.
+    pub(crate) fn until(&self, count: usize) -> Memory {
+        let stored = self.0.lock().unwrap();
+        Memory(Arc::new(Mutex::new(Stored { facts: stored.facts[..count].to_vec(), blobs: stored.blobs.clone() })))
+    }
+
+    pub(crate) fn view(&self) -> View {
+        let mut view = View::default();
+        self.0.lock().unwrap().facts.iter().for_each(|fact| view.apply(fact));
+        view
+    }
+
+    fn stamp(&self, mut draft: Draft, contents: Vec<Vec<u8>>) -> Fact {
+        let mut stored = self.0.lock().unwrap();
+        stored.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
+        draft.spill(&mut |content| drop(stored.blobs.insert(Hash::of(content), content.to_vec())));
+        let seq = stored.facts.len() as u64 + 1;
+        let fact = draft.stamp(SessionId::from("ses_test"), seq, Time::from_millis(seq));
+        stored.facts.push(fact.clone());
+        fact
+    }
+}
+
+impl Blobs for Memory {
+    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().blobs.get(hash).cloned()
+    }
+}
+
+impl Past for Memory {
+    fn remember(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + '_>> {
+        Box::pin(async { Ok(Remembered { view: self.view(), blobs: Arc::new(self.clone()) }) })
+    }
+}
+
+/// What the person in the hall does when a fact is told.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    Nothing,
+    Cancels,
+    /// Sends a prompt to the turn that runs.
+    Steers(String),
+}
+
+/// What the person says when asked for leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Person {
+    Allows,
+    Rejects,
+    /// Never answers.
+    Sleeps,
+}
+
+pub(crate) struct Hall {
+    pub(crate) folder: TempDir,
+    pub(crate) memory: Memory,
+    pub(crate) settings: Settings,
+    pub(crate) person: Person,
+    pub(crate) mode: Option<String>,
+    pub(crate) title: String,
+    mind: Option<Box<dyn Mind>>,
+    ids: Arc<Ids>,
+    steering: Vec<Steered>,
+    unanswered: Vec<oneshot::Sender<Option<Chosen>>>,
+}
+
+impl Hall {
+    pub(crate) fn open(models: Vec<Arc<dyn Model>>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(models, folder.path());
+        let memory = Memory::default();
+        let workspace = folder.path().to_str().unwrap().to_owned();
+        memory.stamp(
+            Draft::client(SessionCreated {
+                workspace,
+                agent: "native".into(),
+                title: UNNAMED.into(),
+                mode: None,
+                model: None,
+                parent: None,
+            }),
+            Vec::new(),
+        );
+        Hall {
+            folder,
+            memory,
+            settings,
+            person: Person::Allows,
+            mode: None,
+            title: "Named".to_owned(),
+            mind: None,
+            ids: Arc::new(Ids::seeded(1)),
+            steering: Vec::new(),
+            unanswered: Vec::new(),
+        }
+    }
+
+    pub(crate) fn facts(&self) -> Vec<Fact> {
+        self.memory.facts()
+    }
+
+    pub(crate) async fn say(&mut self, text: &str) -> Ended {
+        self.prompt(vec![Block::text(text)], None, |_| Act::Nothing).await
+    }
+
+    pub(crate) async fn say_until(&mut self, text: &str, cancel: impl FnMut(&Fact) -> bool) -> Ended {
+        let mut cancel = cancel;
+        self.prompt(vec![Block::text(text)], None, |fact| if cancel(fact) { Act::Cancels } else { Act::Nothing }).await
+    }
+
+    pub(crate) async fn prompt(
+        &mut self,
+        content: Vec<Block>,
+        context: Option<Json>,
+        mut acts: impl FnMut(&Fact) -> Act,
+    ) -> Ended {
+        let now = Time::from_millis(self.facts().len() as u64);
+        let (turn, message) = (self.ids.turn(now), self.ids.message(now));
+        self.queue(turn.clone(), message.clone(), content.clone(), context.clone(), None);
+        self.memory.stamp(Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint: None }), Vec::new());
+        let (teller, mut said, switch) = teller(self.ids.clone());
+        let mut mind = self.mind.take().unwrap_or_else(|| self.new_mind(&self.memory));
+        let prompt = Prompt {
+            turn: turn.clone(),
+            message,
+            content,
+            context,
+            model: None,
+            mode: self.mode.clone(),
+            checkpoint: None,
+            title: self.title.clone(),
+        };
+        let mut cancelled = None;
+        let ended = {
+            let mut running = mind.turn(prompt, &teller);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(said) = said.recv() => match self.hear(said, &turn, &mut acts) {
+                        Act::Nothing => {}
+                        Act::Cancels => {
+                            switch.fire();
+                            cancelled = Some(std::time::Instant::now());
+                        }
+                        Act::Steers(text) => self.steer(text, &turn),
+                    },
+                    ended = &mut running => break ended,
+                }
+            }
+        };
+        if let Some(cancelled) = cancelled {
+            assert!(cancelled.elapsed() < Duration::from_secs(1), "a cancel took {:?}", cancelled.elapsed());
+        }
+        while let Ok(said) = said.try_recv() {
+            self.hear(said, &turn, &mut acts);
+        }
+        self.mind = Some(mind);
+        self.end(turn, ended.clone());
+        ended
+    }
+
+    fn end(&self, turn: TurnId, ended: Ended) {
+        let Ended { stop, usage, cost, meta, failure } = ended;
+        for draft in self.memory.view().tip.turn.unwrap().end_what_is_open(stop) {
+            self.memory.stamp(draft, Vec::new());
+        }
+        if let Some(failure) = failure {
+            self.memory.stamp(Draft::agent(failure), Vec::new());
+        }
+        self.memory.stamp(Draft::agent(TurnEnded { turn, stop, usage, cost, meta }), Vec::new());
+    }
+
+    fn new_mind(&self, memory: &Memory) -> Box<dyn Mind> {
+        let agent = Native::new("native", Arc::new(self.settings.clone()));
+        let workspace = self.folder.path().to_str().unwrap().to_owned();
+        agent.open(Place { session: SessionId::from("ses_test"), workspace, turns: 0, past: Arc::new(memory.clone()) })
+    }
+
+    fn queue(
+        &self,
+        turn: TurnId,
+        message: tolka_facts::MessageId,
+        content: Vec<Block>,
+        context: Option<Json>,
+        steers: Option<TurnId>,
+    ) {
+        let queued = PromptQueued { turn, message, content, key: None, agent: None, model: None, context, steers };
+        self.memory.stamp(Draft::client(queued), Vec::new());
+    }
+
+    fn steer(&mut self, text: String, into: &TurnId) {
+        let now = Time::from_millis(self.facts().len() as u64);
+        let (turn, message) = (self.ids.turn(now), self.ids.message(now));
+        let content = vec![Block::text(text)];
+        self.queue(turn, message.clone(), content.clone(), None, Some(into.clone()));
+        self.steering.push(Steered { message, content, context: None });
+    }
+
+    fn hear(&mut self, said: Said, turn: &TurnId, acts: &mut impl FnMut(&Fact) -> Act) -> Act {
+        match said {
+            Said::Told(draft) => acts(&self.memory.stamp(draft, Vec::new())),
+            Said::ToldWith(draft, contents) => acts(&self.memory.stamp(draft, contents)),
+            Said::Permission(draft, _, answer) => {
+                let fact = self.memory.stamp(draft, Vec::new());
+                let act = acts(&fact);
+                let Event::PermissionAsked(ask) = fact.event else { panic!("{fact:?}") };
+                if self.person == Person::Sleeps {
+                    self.unanswered.push(answer);
+                    return act;
+                }
+                let allows = self.person == Person::Allows;
+                let option = ask.options.iter().find(|option| option.kind.allows() == allows).unwrap().id.clone();
+                let (request, by) = (ask.request, "test".to_owned());
+                let answered = PermissionAnswered { request, option: Some(option.clone()), by, reason: None };
+                self.memory.stamp(Draft::client(answered), Vec::new());
+                let _ = answer.send(Some(Chosen { option, reason: None }));
+                act
+            }
+            Said::Question(draft, _, answer) => {
+                let fact = self.memory.stamp(draft, Vec::new());
+                let act = acts(&fact);
+                let Event::QuestionAsked(ask) = fact.event else { panic!("{fact:?}") };
+                let (request, answers, by) = (ask.request, Some(vec![vec!["yes".to_owned()]]), "test".to_owned());
+                self.memory
+                    .stamp(Draft::client(QuestionAnswered { request, answers: answers.clone(), by }), Vec::new());
+                let _ = answer.send(answers);
+                act
+            }
+            Said::Steering(reply) => {
+                for queued in self.memory.view().tip.queue {
+                    let steered = PromptSteered { turn: queued.prompt.turn, into: turn.clone() };
+                    self.memory.stamp(Draft::tolka(steered), Vec::new());
+                }
+                let _ = reply.send(std::mem::take(&mut self.steering));
+                Act::Nothing
+            }
+            Said::Settle(done) => {
+                let _ = done.send(());
+                Act::Nothing
+            }
+        }
+    }
+
+    /// What a new mind sends first, that remembers only the first `count` facts, with whatever they left open ended as a
+    /// crash leaves it.
+    pub(crate) async fn sent_after(&self, count: usize) -> Request {
+        let model = super::script::Script::new(Vec::new());
+        let memory = self.memory.until(count);
+        let mut settings = self.settings.clone();
+        settings.models = vec![model.clone()];
+        let mut hall = Hall {
+            folder: tempfile::tempdir().unwrap(),
+            memory,
+            settings,
+            person: Person::Allows,
+            mode: None,
+            title: "Named".to_owned(),
+            mind: None,
+            ids: Arc::new(Ids::seeded(2)),
+            steering: Vec::new(),
+            unanswered: Vec::new(),
+        };
+        if let Some(turn) = hall.memory.view().tip.turn {
+            hall.end(turn.id, Ended::stopped(Stop::Interrupted));
+        }
+        hall.say(AGAIN).await;
+        model.asked().remove(0)
+    }
+}
+
+/// The prompt of a session that is taken up again.
+pub(crate) const AGAIN: &str = "Go on.";
+
+fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
+    let allow = Rule { permission: "*".into(), pattern: "*".into(), leave: Leave::Allow };
+    Settings {
+        models,
+        steps: 20,
+        turn: Duration::from_secs(600),
+        tries: 4,
+        rules: Rules(vec![allow]),
+        grants: Arc::new(Grants::new(folder)),
+        patience: Patience::default(),
+        shell: Arc::new(Shell::probe(Path::new("/nonexistent"))),
+        checkpoints: None,
+        titles: Titles::Prompt,
+        instructions: None,
+    }
+}

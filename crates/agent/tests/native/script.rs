@@ -1,0 +1,129 @@
+//! A model of nothing but lines that were written before.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::Value;
+use tolka_agent::native::model::{Model, ModelError, ModelErrorKind, Piece, Pieces, Request};
+use tolka_agent::{ModelAbout, Price};
+use tolka_facts::Json;
+use tolka_facts::event::{Finish, Model as ModelName, Usage};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Line {
+    Says(Piece),
+    Fails(ModelErrorKind),
+    FailsWith(ModelError),
+    /// Says nothing more, for ever.
+    Hangs,
+}
+
+/// One answer.
+pub(crate) type Play = Vec<Line>;
+
+#[derive(Debug)]
+pub(crate) struct Script {
+    about: ModelAbout,
+    plays: Mutex<VecDeque<Play>>,
+    /// All that it was asked.
+    pub(crate) asked: Mutex<Vec<Request>>,
+}
+
+impl Script {
+    pub(crate) fn new(plays: Vec<Play>) -> Arc<Self> {
+        Script::named("m", plays)
+    }
+
+    pub(crate) fn named(id: &str, plays: Vec<Play>) -> Arc<Self> {
+        let about = ModelAbout {
+            context: Some(1000),
+            price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
+            sees_images: true,
+            ..ModelAbout::named(ModelName { provider: "script".into(), id: id.into() })
+        };
+        Arc::new(Script { about, plays: Mutex::new(plays.into()), asked: Mutex::default() })
+    }
+
+    pub(crate) fn asked(&self) -> Vec<Request> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Model for Script {
+    fn about(&self) -> &ModelAbout {
+        &self.about
+    }
+
+    fn ask(&self, request: Request) -> Pieces {
+        self.asked.lock().unwrap().push(request);
+        let play = self.plays.lock().unwrap().pop_front().unwrap_or_else(|| vec![text("And so on."), ends()]);
+        Box::pin(stream::iter(play).then(|line| async {
+            match line {
+                Line::Says(piece) => Ok(piece),
+                Line::Fails(kind) => Err(error(kind)),
+                Line::FailsWith(error) => Err(error),
+                Line::Hangs => std::future::pending().await,
+            }
+        }))
+    }
+}
+
+pub(crate) fn error(kind: ModelErrorKind) -> ModelError {
+    ModelError { kind, message: format!("It is {kind:?}."), status: Some(500), retry_after: None }
+}
+
+pub(crate) fn limited(wait: Duration) -> Line {
+    let retry_after = Some(wait);
+    Line::FailsWith(ModelError { status: Some(429), retry_after, ..error(ModelErrorKind::RateLimited) })
+}
+
+pub(crate) fn text(text: &str) -> Line {
+    Line::Says(Piece::Text(text.to_owned()))
+}
+
+pub(crate) fn thought(text: &str) -> Line {
+    Line::Says(Piece::Thought(text.to_owned()))
+}
+
+pub(crate) fn thought_ended(kept: Option<Value>) -> Line {
+    Line::Says(Piece::ThoughtEnded { kept: kept.map(Json::from) })
+}
+
+pub(crate) fn began(slot: usize, id: &str, name: &str) -> Line {
+    Line::Says(Piece::CallBegan { slot, id: id.to_owned(), name: name.to_owned() })
+}
+
+pub(crate) fn input(slot: usize, text: &str) -> Line {
+    Line::Says(Piece::CallInput { slot, text: text.to_owned() })
+}
+
+/// A whole call, its input in two pieces.
+pub(crate) fn call(slot: usize, id: &str, name: &str, given: Value) -> [Line; 3] {
+    let given = given.to_string();
+    let (head, tail) = given.split_at(given.floor_char_boundary(given.len() / 2));
+    [began(slot, id, name), input(slot, head), input(slot, tail)]
+}
+
+pub(crate) fn usage() -> Usage {
+    Usage { input: 100, output: 10, cache_read: 50, ..Usage::default() }
+}
+
+pub(crate) fn ends_with(finish: Finish) -> Line {
+    Line::Says(Piece::Ended { finish, is_refusal: false, usage: Some(usage()) })
+}
+
+pub(crate) fn ends() -> Line {
+    ends_with(Finish::Stop)
+}
+
+pub(crate) fn refuses() -> Line {
+    Line::Says(Piece::Ended { finish: Finish::Stop, is_refusal: true, usage: None })
+}
+
+/// An answer that makes these calls.
+pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Play {
+    let written = calls.into_iter().enumerate().flat_map(|(slot, (name, given))| call(slot, "", name, given));
+    written.chain([ends_with(Finish::ToolCalls)]).collect()
+}
