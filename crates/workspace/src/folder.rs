@@ -2,7 +2,9 @@
 //!
 //! The folder is opened once, and every path is looked up from there by the kernel: links that stay
 //! inside are followed, a link or a `..` that leads out is refused, and nothing can be swapped between
-//! the check and the opening. Where the kernel cannot do that, no link is followed at all.
+//! the check and the opening. Where the kernel cannot do that, [`walk`] looks up name by name.
+
+mod walk;
 
 use std::fs::File;
 use std::io;
@@ -11,6 +13,8 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
+
+pub(crate) use walk::{Missing, Place, WalkError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -38,7 +42,7 @@ pub struct Folder(OwnedFd);
 
 /// What is done about a link at the very end of a path; those on the way are followed while they stay inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LastLink {
+pub(crate) enum LastLink {
     Followed,
     Refused,
 }
@@ -81,6 +85,13 @@ impl Folder {
 
     pub(crate) fn find(&self, path: &str) -> Result<Found, FolderError> {
         self.look_up(path, LastLink::Followed)
+    }
+
+    /// A file itself, by a path of any bytes; `None` for what is no file.
+    pub(crate) fn file_itself(&self, path: &Path) -> io::Result<Option<File>> {
+        let found = beneath(self.0.as_fd(), path, LastLink::Refused)?;
+        let is_file = FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::RegularFile;
+        Ok(is_file.then(|| found.into()))
     }
 
     fn look_up(&self, path: &str, last: LastLink) -> Result<Found, FolderError> {
@@ -145,7 +156,7 @@ pub(crate) fn relative(path: &str) -> Option<PathBuf> {
 }
 
 /// A pipe without a writer must not hold the opening up.
-const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+pub(crate) const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 #[cfg(target_os = "linux")]
 fn beneath(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Result<OwnedFd> {
@@ -159,7 +170,7 @@ fn beneath(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Res
         match openat2(root, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
             Err(Errno::AGAIN) => {}
             // An old kernel, or a sandbox that does not know the call.
-            Err(Errno::NOSYS | Errno::PERM) => return step_by_step(root, path),
+            Err(Errno::NOSYS | Errno::PERM) => return walk::open(root, path, last),
             opened => return opened,
         }
     }
@@ -167,27 +178,8 @@ fn beneath(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Res
 }
 
 #[cfg(not(target_os = "linux"))]
-fn beneath(root: BorrowedFd<'_>, path: &Path, _: LastLink) -> rustix::io::Result<OwnedFd> {
-    step_by_step(root, path)
-}
-
-/// Folder by folder, without following any link. The path is [`relative`].
-fn step_by_step(root: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
-    let mut at = root.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-    let mut parts = path.components().peekable();
-    while let Some(part) = parts.next() {
-        let kind = if parts.peek().is_some() { OFlags::DIRECTORY } else { OFlags::empty() };
-        at = match openat(&at, part.as_os_str(), READ | OFlags::NOFOLLOW | kind, Mode::empty()) {
-            Err(Errno::NOTDIR) if is_link(&at, part) => return Err(Errno::LOOP),
-            opened => opened?,
-        };
-    }
-    Ok(at)
-}
-
-fn is_link(folder: &OwnedFd, part: Component<'_>) -> bool {
-    let about = statat(folder, part.as_os_str(), AtFlags::SYMLINK_NOFOLLOW);
-    about.is_ok_and(|about| FileType::from_raw_mode(about.st_mode) == FileType::Symlink)
+fn beneath(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Result<OwnedFd> {
+    walk::open(root, path, last)
 }
 
 #[cfg(test)]
@@ -222,21 +214,27 @@ mod tests {
     }
 
     #[test]
-    fn without_the_kernels_help_no_link_is_followed() {
+    fn without_the_kernels_help_links_are_followed_only_inside() {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("a/b")).unwrap();
         fs::write(dir.path().join("a/b/file"), "x").unwrap();
         symlink("a", dir.path().join("inside")).unwrap();
         symlink("/etc", dir.path().join("outside")).unwrap();
-        symlink("b/file", dir.path().join("a/link")).unwrap();
+        symlink("../..", dir.path().join("a/up")).unwrap();
+        symlink("b/../../inside/b/file", dir.path().join("a/link")).unwrap();
+        symlink("round", dir.path().join("round")).unwrap();
         let root = Folder::open(dir.path()).unwrap();
-        let step = |path: &str| step_by_step(root.0.as_fd(), Path::new(path)).map(drop);
-        assert_eq!(step("a/b/file"), Ok(()));
-        assert_eq!(step("."), Ok(()));
-        assert_eq!(step("a/none"), Err(Errno::NOENT));
-        assert_eq!(step("a/b/file/x"), Err(Errno::NOTDIR));
-        for link in ["inside", "inside/b/file", "outside/passwd", "a/link"] {
-            assert_eq!(step(link), Err(Errno::LOOP), "{link}");
+        let step = |path: &str, last| walk::open(root.0.as_fd(), Path::new(path), last).map(drop);
+        let followed = |path| step(path, LastLink::Followed);
+        for path in ["a/b/file", ".", "inside", "inside/b/file", "a/link"] {
+            assert_eq!(followed(path), Ok(()), "{path}");
         }
+        assert_eq!(followed("a/none"), Err(Errno::NOENT));
+        assert_eq!(followed("a/b/file/x"), Err(Errno::NOTDIR));
+        for out in ["outside", "outside/passwd", "a/up/x"] {
+            assert_eq!(followed(out), Err(Errno::XDEV), "{out}");
+        }
+        assert_eq!(followed("round"), Err(Errno::LOOP));
+        assert_eq!(step("a/link", LastLink::Refused), Err(Errno::LOOP));
     }
 }

@@ -4,8 +4,8 @@
 //! [`Folder`] reads beneath a folder and never out of it, and [`artifact_from_file`] describes what an
 //! agent made there.
 //!
-//! Nothing here writes into the workspace, and nothing of the person's own git repository is read,
-//! obeyed or changed: neither its index nor its configuration, hooks and filters.
+//! Only [`files`] writes into the workspace, for an agent, and nothing of the person's own git repository is read,
+//! obeyed or changed: neither its index nor its configuration, hooks and filters. Commands may.
 
 pub mod artifact;
 pub mod changes;

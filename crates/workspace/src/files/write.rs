@@ -1,0 +1,200 @@
+//! Putting a whole file in its place, or taking it away.
+
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{
+    Access, AtFlags, FileType, Mode, OFlags, Stat, accessat, fchmod, fchown, fstat, linkat, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+
+use super::FileError;
+use crate::folder::{Folder, FolderError, LastLink, Missing, Place, READ, WalkError};
+
+const LEFTOVER: (&str, &str) = (".tolka-", ".part");
+
+/// Whether a file of this name was left by a write that was killed in its middle. Nobody needs it.
+pub fn is_leftover(name: &str) -> bool {
+    name.starts_with(LEFTOVER.0) && name.ends_with(LEFTOVER.1)
+}
+
+pub(super) fn write(folder: &Folder, path: &str, bytes: &[u8], before: Option<&[u8]>) -> Result<(), FileError> {
+    let missing = if before.is_some() { Missing::Refused } else { Missing::Made };
+    let place = folder.place(path, LastLink::Followed, missing).map_err(|error| walked(path, error))?;
+    let there = there(&place, path)?;
+    match (&there, before) {
+        (Some(_), None) => return Err(FileError::Exists { path: path.to_owned() }),
+        (None, Some(_)) => return Err(FileError::Changed { path: path.to_owned() }),
+        // A rename would not care that the file itself is not to be written.
+        (Some(_), Some(_)) => accessat(&place.folder, &place.name, Access::WRITE_OK, AtFlags::EACCESS)
+            .map_err(|error| unwritable(path, error))?,
+        (None, None) => {}
+    }
+    let part = Part::new(&place, bytes, there.as_ref().map(|(_, about)| about)).map_err(|e| unwritable(path, e))?;
+    match before {
+        None => part.put_new(&place).map_err(|error| match error {
+            Errno::EXIST => FileError::Exists { path: path.to_owned() },
+            error => unwritable(path, error),
+        })?,
+        Some(before) => {
+            is_still(&place, path, before)?;
+            part.put_over(&place).map_err(|error| unwritable(path, error))?;
+        }
+    }
+    place.keep();
+    Ok(())
+}
+
+pub(super) fn remove(folder: &Folder, path: &str, before: &[u8]) -> Result<(), FileError> {
+    let place = folder.place(path, LastLink::Refused, Missing::Refused).map_err(|error| walked(path, error))?;
+    // Of a link, what it shows is looked at, and it must show something inside.
+    let (file, _) = folder.read(path)?;
+    if !holds(file, before).map_err(|error| FolderError::Unreadable { path: path.to_owned(), error })? {
+        return Err(FileError::Changed { path: path.to_owned() });
+    }
+    unlinkat(&place.folder, &place.name, AtFlags::empty()).map_err(|error| match error {
+        Errno::NOENT => FileError::Changed { path: path.to_owned() },
+        error => unwritable(path, error),
+    })
+}
+
+/// The file at a place; `None` if nothing is there, an error for what is no file.
+fn there(place: &Place, path: &str) -> Result<Option<(File, Stat)>, FileError> {
+    let unreadable = |error: Errno| FolderError::Unreadable { path: path.to_owned(), error: error.into() };
+    let found = match openat(&place.folder, &place.name, READ | OFlags::NOFOLLOW, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(None),
+        // A link took its place since it was looked up.
+        Err(Errno::LOOP) => return Err(FileError::Changed { path: path.to_owned() }),
+        // What a socket, and a device without a driver, say.
+        Err(Errno::NXIO | Errno::NODEV) => return Err(FolderError::NoContent { path: path.to_owned() }.into()),
+        found => found.map_err(unreadable)?,
+    };
+    let about = fstat(&found).map_err(unreadable)?;
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::RegularFile => Ok(Some((found.into(), about))),
+        FileType::Directory => Err(FolderError::IsFolder { path: path.to_owned() }.into()),
+        _ => Err(FolderError::NoContent { path: path.to_owned() }.into()),
+    }
+}
+
+fn is_still(place: &Place, path: &str, before: &[u8]) -> Result<(), FileError> {
+    let changed = || FileError::Changed { path: path.to_owned() };
+    let (file, _) = there(place, path)?.ok_or_else(changed)?;
+    match holds(file, before) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(changed()),
+        Err(error) => Err(FolderError::Unreadable { path: path.to_owned(), error }.into()),
+    }
+}
+
+/// Whether this is all that is in a file; reads no more than it takes to know.
+fn holds(mut file: File, mut expected: &[u8]) -> io::Result<bool> {
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(expected.is_empty()),
+            Ok(n) => match expected.strip_prefix(&piece[..n]) {
+                Some(rest) => expected = rest,
+                None => return Ok(false),
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A file that is whole and has no place yet. Dropped, it is taken away.
+struct Part<'a> {
+    folder: &'a OwnedFd,
+    name: String,
+    is_placed: bool,
+}
+
+impl<'a> Part<'a> {
+    fn new(place: &'a Place, bytes: &[u8], like: Option<&Stat>) -> io::Result<Self> {
+        // Nobody else may read what takes the place of a file that is private, not even for a moment.
+        let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // Seeded by the system, so that nobody can be there first.
+        let name = format!("{}{:016x}{}", LEFTOVER.0, RandomState::new().hash_one(std::process::id()), LEFTOVER.1);
+        let mut file: File = openat(&place.folder, &name, flags, mode)?.into();
+        let part = Part { folder: &place.folder, name, is_placed: false };
+        file.write_all(bytes)?;
+        if let Some(like) = like {
+            take_after(&file, like)?;
+        }
+        file.sync_all()?;
+        Ok(part)
+    }
+
+    fn put_over(mut self, place: &Place) -> io::Result<()> {
+        renameat(self.folder, &self.name, &place.folder, &place.name)?;
+        self.is_placed = true;
+        Ok(())
+    }
+
+    /// Only where nothing is; the kernel looks and puts in one.
+    fn put_new(mut self, place: &Place) -> rustix::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        match rustix::fs::renameat_with(
+            self.folder,
+            &self.name,
+            &place.folder,
+            &place.name,
+            rustix::fs::RenameFlags::NOREPLACE,
+        ) {
+            Ok(()) => {
+                self.is_placed = true;
+                return Ok(());
+            }
+            // Not every file system knows how.
+            Err(Errno::INVAL | Errno::NOSYS) => {}
+            Err(error) => return Err(error),
+        }
+        // Its first name is taken away when it is dropped.
+        linkat(self.folder, &self.name, &place.folder, &place.name, AtFlags::empty())
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Mode and owner of the file whose place it takes.
+fn take_after(file: &File, like: &Stat) -> io::Result<()> {
+    let own = fstat(file)?;
+    let (uid, gid) = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
+    let mut mode = like.st_mode & 0o7777;
+    let is_owned = (own.st_uid, own.st_gid) == (like.st_uid, like.st_gid) || fchown(file, Some(uid), Some(gid)).is_ok();
+    if !is_owned {
+        // Only root gives files away. A program that acted for its owner must not act for us.
+        mode &= 0o1777;
+        if fchown(file, None, Some(gid)).is_err() {
+            // What the group was let do is not for ours.
+            mode &= 0o1707;
+        }
+    }
+    Ok(fchmod(file, Mode::from_raw_mode(mode))?)
+}
+
+fn unwritable(path: &str, error: impl Into<io::Error>) -> FileError {
+    FileError::Unwritable { path: path.to_owned(), error: error.into() }
+}
+
+fn walked(path: &str, error: WalkError) -> FileError {
+    let path = path.to_owned();
+    match error {
+        WalkError::Git => FileError::Git { path },
+        WalkError::Failed(Errno::XDEV | Errno::LOOP) => FolderError::Outside { path }.into(),
+        WalkError::Failed(Errno::NOENT) => FolderError::NotFound { path }.into(),
+        WalkError::Failed(Errno::ISDIR) => FolderError::IsFolder { path }.into(),
+        WalkError::Failed(error) => FileError::Unwritable { path, error: error.into() },
+    }
+}
