@@ -30,7 +30,8 @@ impl Default for SseReader {
 }
 
 impl SseReader {
-    fn new(limit: usize) -> Self {
+    /// One that reads no line and no event of more than so many bytes.
+    pub fn new(limit: usize) -> Self {
         SseReader { limit, lines: LineReader::new(limit), open: OpenEvent::default() }
     }
 

@@ -3,6 +3,11 @@
 //! Each provider's wire is a folder of its own; all it gives is a stream of [`Piece`]s. What a provider wants
 //! back with the next request and nobody else understands (signatures of thoughts) is kept as it came.
 
+mod endpoint;
+mod fault;
+mod openai;
+mod stream;
+
 use std::fmt;
 use std::pin::Pin;
 use std::time::Duration;
@@ -13,6 +18,9 @@ use tolka_facts::Json;
 use tolka_facts::event::{Finish, Usage};
 
 use crate::ModelAbout;
+
+pub use endpoint::{Endpoint, Secret};
+pub use openai::{AnswerLimit, OpenAi, OpenAiOptions};
 
 pub trait Model: Send + Sync + fmt::Debug {
     fn about(&self) -> &ModelAbout;
