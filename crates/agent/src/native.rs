@@ -20,7 +20,8 @@ mod running;
 pub mod settings;
 mod step;
 mod title;
-mod tools;
+#[doc(hidden)]
+pub mod tools;
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ pub(super) struct NativeMind {
 impl NativeMind {
     pub(super) fn new(settings: Arc<Settings>, place: Place) -> Self {
         let workspace = PathBuf::from(&place.workspace);
-        let tools = Tools::new(settings.clone(), workspace.clone());
+        let tools = Tools::new(settings.clone(), place.session.clone(), workspace.clone());
         NativeMind { settings, tools, workspace, place, naming: None }
     }
 }

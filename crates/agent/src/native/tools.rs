@@ -1,71 +1,163 @@
 //! The tools: what a model can call for, and how each call is told and done.
+//!
+//! A call is told as running, with its input, before it has any effect, and its end is told last: what it changed stands
+//! between the two. What the model is sent of a call is made from what was told of it and from nothing else, so that a
+//! session which is taken up again later goes on from the same words.
 
-use std::path::PathBuf;
+mod act;
+mod artifact;
+mod ask;
+mod bash;
+mod change;
+mod delete;
+mod edit;
+mod field;
+mod glob;
+mod grep;
+mod list;
+mod memory;
+mod name;
+mod outcome;
+mod patch;
+mod question;
+mod read;
+mod spec;
+mod todo;
+mod write;
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tolka_facts::{CallId, Json};
+use futures_util::future::join_all;
+use tolka_facts::{Blobs, CallId, Draft, Json, NoBlobs, SessionId, Time, Tool};
 
 use super::model::{Input, ToolSpec};
 use super::settings::Settings;
 use crate::{Gone, Teller};
+use act::{Act, End};
+use field::{Fields, PATTERN};
+use memory::Memory;
+use name::Name;
+
+/// The mode in which nothing may be changed.
+const PLAN: &str = "plan";
 
 /// A call that the model has finished writing. That it began (`pending`, and its input as it came) is told already.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) id: CallId,
-    pub(crate) name: String,
-    pub(crate) input: Json,
+pub struct Call {
+    pub id: CallId,
+    pub name: String,
+    pub input: Json,
 }
 
 /// What goes back to the model.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) content: Vec<Input>,
-    pub(crate) is_error: bool,
+pub struct Outcome {
+    pub content: Vec<Input>,
+    pub is_error: bool,
     /// The person said no, and nothing more: the turn ends here.
-    pub(crate) ends_turn: bool,
+    pub ends_turn: bool,
 }
 
 /// The tools of one session.
 #[derive(Debug)]
-pub(crate) struct Tools {
-    _settings: Arc<Settings>,
-    _workspace: PathBuf,
+pub struct Tools {
+    settings: Arc<Settings>,
+    session: SessionId,
+    workspace: PathBuf,
+    memory: Memory,
 }
 
 /// What a turn is to its tools.
 #[derive(Debug, Clone)]
-pub(crate) struct Scene<'a> {
-    pub(crate) teller: &'a Teller,
+pub struct Scene<'a> {
+    pub teller: &'a Teller,
     /// `plan`: nothing may be changed.
-    pub(crate) mode: String,
+    pub mode: String,
     /// The workspace as it was before this turn.
-    pub(crate) checkpoint: Option<String>,
+    pub checkpoint: Option<String>,
 }
 
 impl Tools {
-    pub(crate) fn new(settings: Arc<Settings>, workspace: PathBuf) -> Self {
-        Tools { _settings: settings, _workspace: workspace }
+    pub fn new(settings: Arc<Settings>, session: SessionId, workspace: PathBuf) -> Self {
+        Tools { settings, session, workspace, memory: Memory::default() }
     }
 
     /// What the model is offered in this mode.
-    pub(crate) fn specs(&self, _mode: &str) -> Vec<ToolSpec> {
-        Vec::new()
+    pub fn specs(&self, mode: &str) -> Vec<ToolSpec> {
+        let is_offered = |name: &&Name| mode != PLAN || !name.changes_files();
+        Name::ALL.iter().filter(is_offered).map(|name| name.spec()).collect()
     }
 
     /// Runs the calls of one step: side by side where that is safe, else one after the other. Tells everything from
     /// `running` to the end of each, in the order of the calls. On cancel each call that has not ended is told as cancelled.
-    pub(crate) async fn run(&self, _calls: Vec<Call>, _scene: &Scene<'_>) -> Result<Vec<Outcome>, Gone> {
-        Ok(Vec::new())
+    pub async fn run(&self, calls: Vec<Call>, scene: &Scene<'_>) -> Result<Vec<Outcome>, Gone> {
+        let mut outcomes = Vec::with_capacity(calls.len());
+        let mut rest = calls.as_slice();
+        while let Some(first) = rest.first() {
+            let quiet = rest.iter().take_while(|call| self.is_quiet(call)).count();
+            let (now, later) = rest.split_at(quiet.max(1));
+            rest = later;
+            if quiet == 0 {
+                outcomes.push(self.end(first, self.act(first, scene).run().await?, scene).await?);
+                continue;
+            }
+            // They are polled in their order and the line to the session is first come, first served: so they are told
+            // in their order too.
+            let acts: Vec<_> = now.iter().map(|call| self.act(call, scene)).collect();
+            for (call, end) in now.iter().zip(join_all(acts.iter().map(Act::run)).await) {
+                outcomes.push(self.end(call, end?, scene).await?);
+            }
+        }
+        Ok(outcomes)
     }
 
     /// What an ended call gave back, as the model is sent it: the same from the facts as it was when the call ended.
-    pub(crate) fn recalled(_tool: &tolka_facts::Tool, _blobs: &dyn tolka_facts::Blobs) -> Outcome {
-        Outcome { content: Vec::new(), is_error: false, ends_turn: false }
+    pub fn recalled(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
+        outcome::of(tool, blobs)
     }
 
     /// Asks for leave to read what lies outside of the workspace, for files that a prompt links to.
-    pub(crate) async fn may_read(&self, _path: &std::path::Path, _scene: &Scene<'_>) -> Result<bool, Gone> {
-        Ok(false)
+    pub async fn may_read(&self, path: &Path, scene: &Scene<'_>) -> Result<bool, Gone> {
+        ask::may_read(self, path, scene).await
+    }
+
+    fn act<'a>(&'a self, call: &'a Call, scene: &'a Scene<'a>) -> Act<'a> {
+        Act { tools: self, scene, call }
+    }
+
+    /// Whether it only looks, and need not ask for that: then it may run beside others of its kind.
+    fn is_quiet(&self, call: &Call) -> bool {
+        let Some(name) = Name::of(&call.name) else { return false };
+        match name {
+            Name::Read => read::is_free(self, call),
+            Name::Glob | Name::Grep | Name::List => self.is_free_search(name, call),
+            Name::Bash
+            | Name::Write
+            | Name::Edit
+            | Name::ApplyPatch
+            | Name::Delete
+            | Name::TodoWrite
+            | Name::Question
+            | Name::Artifact => false,
+        }
+    }
+
+    fn is_free_search(&self, name: Name, call: &Call) -> bool {
+        let subject = Fields::of(&call.input).and_then(|fields| match name {
+            Name::List => self.folder(&fields),
+            Name::Glob => fields.need_words(PATTERN).map(|pattern| self.inside_pattern(&pattern)),
+            _ => fields.need(PATTERN),
+        });
+        // What cannot be read fails by itself, and has no effect either.
+        subject.map_or(true, |subject| ask::is_free(self, name.permission(), &subject))
+    }
+
+    async fn end(&self, call: &Call, end: End, scene: &Scene<'_>) -> Result<Outcome, Gone> {
+        let change = end.told(call);
+        let mut tool = Tool { call: call.id.clone(), name: Some(call.name.clone()), ..Tool::default() };
+        tool.merge(&change, Time::now());
+        scene.teller.tell(Draft::agent(change)).await?;
+        Ok(Tools::recalled(&tool, &NoBlobs))
     }
 }

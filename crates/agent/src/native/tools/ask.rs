@@ -1,0 +1,277 @@
+//! Leave for a call: from the rules, from what was granted before, or from a person.
+//!
+//! A refusal without a word ends the turn, as in OpenCode: the person wants to say something else, and a model that goes
+//! on would try another way to the same thing. One with a reason goes back to the model, which goes on with it. Where
+//! nobody answered the turn goes on too: nobody is there to whom it could be handed back.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tolka_facts::event::{Noticed, OptionKind, PermissionAsked, PermissionOption, Severity};
+use tolka_facts::{CallId, Draft, Time};
+
+use super::act::{Act, Stop};
+use super::{PLAN, Scene, Tools};
+use crate::native::permission::{self, Leave, Line, literal};
+use crate::{Chosen, Gone};
+
+/// The document's words; see [`super::outcome`].
+pub(super) const REJECTED: &str = "Error: The user rejected permission to use this specific tool call.";
+
+const ONCE: &str = "once";
+const ALWAYS: &str = "always";
+const REJECT: &str = "reject";
+
+/// What is wanted, and of what.
+#[derive(Debug)]
+pub(super) struct Want {
+    /// As rules name it.
+    pub(super) permission: &'static str,
+    /// Each of them must be allowed.
+    pub(super) subjects: Vec<String>,
+    /// For the person who is asked.
+    pub(super) title: String,
+    pub(super) metadata: Value,
+    /// What is remembered if it is allowed always.
+    pub(super) always: Vec<String>,
+}
+
+enum Answer {
+    Allowed,
+    Rejected,
+    RejectedWith(String),
+    Unanswered,
+    Cancelled,
+}
+
+impl Want {
+    /// To change these files, which are named from the workspace on.
+    pub(super) fn edit(paths: &[&str], title: String, diff: &str) -> Self {
+        let mut always: Vec<_> = paths.iter().map(|path| folder_of(path)).collect();
+        always.sort();
+        always.dedup();
+        Want {
+            permission: "edit",
+            subjects: paths.iter().map(|path| (*path).to_owned()).collect(),
+            title,
+            metadata: json!({ "filepath": paths.join(", "), "diff": diff }),
+            always,
+        }
+    }
+
+    /// To look at this path, which is named from the workspace on.
+    pub(super) fn look(permission: &'static str, subject: &str) -> Self {
+        Want {
+            permission,
+            subjects: vec![subject.to_owned()],
+            title: subject.to_owned(),
+            metadata: json!({ "path": subject }),
+            always: vec![literal(subject)],
+        }
+    }
+
+    /// To read this file, which lies outside.
+    pub(super) fn outside(path: &Path) -> Self {
+        let path = path.to_string_lossy();
+        Want {
+            permission: "outside",
+            subjects: vec![path.clone().into_owned()],
+            title: format!("Read {path}, which is outside of the workspace"),
+            metadata: json!({ "filepath": path, "parentDir": Path::new(&*path).parent().map(Path::to_string_lossy) }),
+            always: vec![folder_of(&path)],
+        }
+    }
+}
+
+/// A pattern for all of the folder that something is in; what is in none stands for itself.
+fn folder_of(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, _)) => format!("{}/*", literal(folder)),
+        None => literal(path),
+    }
+}
+
+/// Whether it need not be asked for, whoever is there.
+pub(super) fn is_free(tools: &Tools, permission: &str, subject: &str) -> bool {
+    tools.settings.rules.leave(permission, subject) == Leave::Allow
+}
+
+impl Act<'_> {
+    /// `Ok` if it may be done. `paths` are what the call is about, for those who are asked.
+    pub(super) async fn leave(&self, want: Want, paths: &[&str]) -> Result<(), Stop> {
+        if want.permission == "edit" && self.scene.mode == PLAN {
+            return Err(Stop::failed(
+                "this is plan mode, in which no file is changed; say what you would change instead",
+            ));
+        }
+        let rules = &self.tools.settings.rules;
+        let mut open = Vec::new();
+        for subject in &want.subjects {
+            match rules.leave(want.permission, subject) {
+                Leave::Allow => {}
+                Leave::Ask => open.push(subject.clone()),
+                Leave::Deny => return Err(denied(want.permission, subject)),
+            }
+        }
+        if open.is_empty() || self.is_granted(want.permission, open).await? {
+            return Ok(());
+        }
+        self.announced(&want.title, paths).await?;
+        self.asked(want).await
+    }
+
+    /// The same of a command line.
+    pub(super) async fn leave_command(&self, line: &str, title: &str, metadata: Value) -> Result<(), Stop> {
+        let workspace = &self.tools.workspace;
+        if self.scene.mode == PLAN {
+            return match permission::is_harmless(line, workspace) {
+                true => Ok(()),
+                false => Err(Stop::failed(
+                    "this is plan mode, in which only commands that look are run (ls, git status, git diff, git log, …); \
+                     say what you would run instead",
+                )),
+            };
+        }
+        let rules = &self.tools.settings.rules;
+        let read = Line::read(line);
+        match rules.leave_command(line, workspace) {
+            Leave::Allow => return Ok(()),
+            Leave::Deny => return Err(denied("bash", line.trim())),
+            Leave::Ask => {}
+        }
+        let is_open = |command: &&String| rules.leave_command(command, workspace) != Leave::Allow;
+        // What is odd is more than its words, so it is granted as it stands or not at all.
+        let (open, always) = match read.is_odd || read.commands.is_empty() {
+            true => (vec![line.trim().to_owned()], vec![literal(line.trim())]),
+            false => {
+                let open: Vec<_> = read.commands.iter().filter(is_open).cloned().collect();
+                let mut always: Vec<_> = open.iter().map(|command| permission::pattern(command)).collect();
+                always.dedup();
+                (open, always)
+            }
+        };
+        let is_granted = match read.is_odd {
+            true => self.is_granted_exactly("bash", always.clone()).await?,
+            false => self.is_granted("bash", open.clone()).await?,
+        };
+        if is_granted {
+            return Ok(());
+        }
+        self.announced(title, &[]).await?;
+        let want = Want { permission: "bash", subjects: open, title: line.trim().to_owned(), metadata, always };
+        self.asked(want).await
+    }
+
+    async fn is_granted(&self, permission: &'static str, subjects: Vec<String>) -> Result<bool, Stop> {
+        let (grants, workspace) = (self.tools.settings.grants.clone(), self.workspace());
+        self.looking(move |_| subjects.iter().all(|subject| grants.matches(&workspace, permission, subject))).await
+    }
+
+    async fn is_granted_exactly(&self, permission: &'static str, patterns: Vec<String>) -> Result<bool, Stop> {
+        let (grants, workspace) = (self.tools.settings.grants.clone(), self.workspace());
+        let is_it = move |pattern: &String| {
+            let mut known = grants.list().into_iter().filter(|grant| grant.workspace == workspace);
+            known.any(|grant| grant.permission == permission && grant.pattern == *pattern)
+        };
+        self.looking(move |_| patterns.iter().all(is_it)).await
+    }
+
+    async fn asked(&self, want: Want) -> Result<(), Stop> {
+        match ask(self.tools, self.scene, Some(self.call.id.clone()), want).await? {
+            Answer::Allowed => Ok(()),
+            Answer::Rejected => Err(Stop::failed(REJECTED)),
+            Answer::RejectedWith(reason) => Err(Stop::Failed(format!(
+                "The user rejected permission to use this specific tool call with the following feedback: {reason}"
+            ))),
+            Answer::Unanswered => Err(Stop::failed(
+                "Nobody answered the request for permission, so it counts as refused. Go on without this, or end and say \
+                 what is needed.",
+            )),
+            Answer::Cancelled => Err(Stop::Cancelled(None)),
+        }
+    }
+}
+
+/// For files that a prompt links to: there is no call yet.
+pub(super) async fn may_read(tools: &Tools, path: &Path, scene: &Scene<'_>) -> Result<bool, Gone> {
+    let want = Want::outside(path);
+    let subject = path.to_string_lossy();
+    match tools.settings.rules.leave(want.permission, &subject) {
+        Leave::Allow => return Ok(true),
+        Leave::Deny => return Ok(false),
+        Leave::Ask => {}
+    }
+    let (grants, workspace, subject) = (tools.settings.grants.clone(), tools.workspace.clone(), subject.into_owned());
+    let look = tokio::task::spawn_blocking(move || grants.matches(&workspace, "outside", &subject));
+    if look.await.unwrap_or(false) {
+        return Ok(true);
+    }
+    Ok(matches!(ask(tools, scene, None, want).await?, Answer::Allowed))
+}
+
+fn denied(permission: &str, subject: &str) -> Stop {
+    Stop::Failed(format!(
+        "the rules of this server do not allow `{permission}` for `{subject}`; do it another way, or say that it is needed"
+    ))
+}
+
+async fn ask(tools: &Tools, scene: &Scene<'_>, call: Option<CallId>, want: Want) -> Result<Answer, Gone> {
+    let option = |id: &str, name: String, kind| PermissionOption { id: id.to_owned(), name, kind };
+    let patterns = want.always;
+    let shown = patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(" and ");
+    let asked = PermissionAsked {
+        request: scene.teller.ids().permission(Time::now()),
+        call,
+        permission: want.permission.to_owned(),
+        title: want.title,
+        patterns: patterns.clone(),
+        metadata: Some(want.metadata.into()),
+        options: vec![
+            option(ONCE, "Allow once".to_owned(), OptionKind::AllowOnce),
+            option(ALWAYS, format!("Always allow {shown}"), OptionKind::AllowAlways),
+            option(REJECT, "Reject".to_owned(), OptionKind::RejectOnce),
+        ],
+    };
+    let cancel = scene.teller.cancel();
+    let chosen = tokio::select! {
+        chosen = scene.teller.ask_permission(asked, None, tools.settings.patience.clone()) => chosen?,
+        () = cancel.fired() => return Ok(Answer::Cancelled),
+    };
+    let Some(Chosen { option, reason }) = chosen else {
+        return Ok(if cancel.is_fired() { Answer::Cancelled } else { Answer::Unanswered });
+    };
+    match option.as_str() {
+        ONCE => Ok(Answer::Allowed),
+        ALWAYS => {
+            remember(tools, scene, want.permission, patterns).await?;
+            Ok(Answer::Allowed)
+        }
+        _ => Ok(match reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty()) {
+            Some(reason) => Answer::RejectedWith(reason),
+            None => Answer::Rejected,
+        }),
+    }
+}
+
+/// What cannot be remembered is still allowed now, and somebody should know that it will be asked again.
+async fn remember(
+    tools: &Tools,
+    scene: &Scene<'_>,
+    permission: &'static str,
+    patterns: Vec<String>,
+) -> Result<(), Gone> {
+    let (grants, workspace, session) =
+        (tools.settings.grants.clone(), tools.workspace.clone(), tools.session.clone());
+    let add = move || patterns.iter().try_for_each(|p| grants.add(&workspace, permission, p, &session).map(drop));
+    let problem = match tokio::task::spawn_blocking(add).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    let notice = Noticed {
+        severity: Severity::Warning,
+        title: "What was allowed always could not be remembered".to_owned(),
+        description: Some(problem),
+    };
+    scene.teller.tell(Draft::tolka(notice)).await
+}

@@ -1,0 +1,162 @@
+//! `bash`: a command line, told as it prints. One that fails has run: the exit code says how it went, and the call is
+//! completed, as in OpenCode. What cannot be started is a failure.
+
+mod aftermath;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tolka_facts::Draft;
+use tolka_facts::event::OutputAppended;
+use tolka_workspace::command::{Exit, Heard, Job, Running};
+
+use super::act::{Act, Done, Stop};
+use super::field::{COMMAND, DESCRIPTION, Fields, TIMEOUT, WORKDIR};
+use super::outcome;
+use super::read::fields as map;
+use aftermath::Before;
+
+const TIME: Duration = Duration::from_secs(120);
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// Clients draw this much of a command's output; the whole is beside it.
+const DRAWN: usize = 30_000;
+
+/// What a cancelled command still had to say, and what it changed, must be told within the grace that a turn has.
+const GRACE: Duration = Duration::from_millis(250);
+
+pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
+    let line = fields.need_words(COMMAND)?;
+    let description = fields.words(DESCRIPTION);
+    let time_limit = time_limit(fields)?;
+    let folder = match fields.words(WORKDIR) {
+        Some(folder) => act.tools.workspace.join(act.relative(&folder)?),
+        None => act.workspace(),
+    };
+    let title = description.clone().unwrap_or_else(|| line.clone());
+    let metadata = json!({ "command": line, "description": description, "workdir": folder.to_string_lossy() });
+    act.leave_command(&line, &title, metadata).await?;
+    act.running_for_good(&title, &[]).await?;
+    let before = Before::look(act).await?;
+    let job = Job { line, workspace: act.workspace(), folder, time_limit };
+    let mut running = act.tools.settings.shell.start(&job).map_err(Stop::failed)?;
+    let mut printed = Printed { act, text: String::new() };
+    let cancel = act.scene.teller.cancel();
+    let exit = loop {
+        let heard = tokio::select! {
+            biased;
+            () = cancel.fired() => break None,
+            heard = running.next() => heard,
+        };
+        match heard {
+            Some(Heard::Output(text)) => printed.tell(text).await?,
+            Some(Heard::Ended(exit)) => break Some(exit),
+            Some(Heard::Failed(words)) => {
+                before.tell_changes().await?;
+                return Err(Stop::Failed(words));
+            }
+            None => return Err(Stop::failed("the command was lost; what it did is not known")),
+        }
+    };
+    let Some(exit) = exit else {
+        let done = cancelled(act, running, printed, before, title, description).await?;
+        return Err(Stop::Cancelled(Some(Box::new(done))));
+    };
+    drop(running);
+    before.tell_changes().await?;
+    Ok(done(printed.text, Some(&exit), title, description, time_limit))
+}
+
+/// Milliseconds; but nobody means less than a second, so such a number is of seconds.
+fn time_limit(fields: &Fields) -> Result<Duration, Stop> {
+    Ok(match fields.number(TIMEOUT)? {
+        None | Some(0) => TIME,
+        Some(seconds @ ..1_000) => Duration::from_secs(seconds).min(LONGEST),
+        Some(millis) => Duration::from_millis(millis).min(LONGEST),
+    })
+}
+
+/// What a command has printed so far.
+struct Printed<'a> {
+    act: &'a Act<'a>,
+    text: String,
+}
+
+impl Printed<'_> {
+    async fn tell(&mut self, text: String) -> Result<(), Stop> {
+        self.text.push_str(&text);
+        let piece = OutputAppended { call: self.act.call.id.clone(), text };
+        Ok(self.act.scene.teller.tell(Draft::agent(piece)).await?)
+    }
+}
+
+async fn cancelled(
+    act: &Act<'_>,
+    mut running: Running,
+    mut printed: Printed<'_>,
+    before: Before<'_>,
+    title: String,
+    description: Option<String>,
+) -> Result<Done, Stop> {
+    running.stop().await;
+    let rest = async {
+        while let Some(Heard::Output(text)) = running.next().await {
+            printed.tell(text).await?;
+        }
+        before.tell_changes().await
+    };
+    match tokio::time::timeout(GRACE, rest).await {
+        Ok(told) => told?,
+        // The session ends the turn soon; the next checkpoint has the changes.
+        Err(_) => tracing::debug!(call = %act.call.id, "a cancelled command left more to tell than there was time"),
+    }
+    Ok(done(printed.text, None, title, description, TIME))
+}
+
+/// `None`: it was cancelled.
+fn done(text: String, exit: Option<&Exit>, title: String, description: Option<String>, limit: Duration) -> Done {
+    let mut output = text;
+    for note in exit.map(|exit| notes(exit, limit)).unwrap_or_default() {
+        if !output.is_empty() && !output.ends_with('\n') {
+            output.push('\n');
+        }
+        output.push_str(&note);
+        output.push('\n');
+    }
+    let code = exit.and_then(|exit| exit.code.or_else(|| exit.signal.map(|signal| 128 + signal)));
+    let timed_out = exit.is_some_and(|exit| exit.timed_out);
+    let mut metadata = map(json!({
+        "output": drawn(&output),
+        "exit": code.filter(|_| !timed_out),
+        "description": description.unwrap_or_default(),
+        "truncated": exit.is_some_and(|exit| exit.lost > 0),
+    }));
+    if timed_out {
+        metadata.insert("timed_out".to_owned(), Value::Bool(true));
+    }
+    let shown = outcome::cut(&output);
+    Done { title, shown: (shown.len() != output.len()).then_some(shown), output, metadata, ..Done::default() }
+}
+
+fn notes(exit: &Exit, limit: Duration) -> Vec<String> {
+    let mut notes = Vec::new();
+    if exit.lost > 0 {
+        notes.push(format!("[{} more bytes were printed and not kept]", exit.lost));
+    }
+    if exit.timed_out {
+        notes.push(format!("[the command timed out: it was ended after {} ms]", limit.as_millis()));
+    } else if let Some(signal) = exit.signal {
+        notes.push(format!("[the command was ended by signal {signal}]"));
+    }
+    match exit.left_behind {
+        0 => {}
+        1 => notes.push("[a process that it left in the background was ended with it]".to_owned()),
+        count => notes.push(format!("[{count} processes that it left in the background were ended with it]")),
+    }
+    notes
+}
+
+/// The end of it, where it is long: that is where a command has come to.
+fn drawn(output: &str) -> &str {
+    &output[output.ceil_char_boundary(output.len().saturating_sub(DRAWN))..]
+}

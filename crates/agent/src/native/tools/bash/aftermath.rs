@@ -1,0 +1,78 @@
+//! What a command changed: found by looking before and after it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tolka_facts::Draft;
+use tolka_facts::event::{FileOperation, Noticed, Severity};
+use tolka_workspace::changes::{Changed, Look};
+
+use super::super::act::{Act, Stop};
+use super::super::change::{self, Change};
+use tolka_workspace::files::Files;
+
+/// Files that are told of one command; somebody who unpacks an archive does not want to see them all.
+const MOST: usize = 1_000;
+
+/// The workspace before a command.
+pub(super) struct Before<'a> {
+    act: &'a Act<'a>,
+    look: Look,
+    /// What is known to be in files that were read or changed before.
+    kept: HashMap<String, Arc<[u8]>>,
+}
+
+impl<'a> Before<'a> {
+    pub(super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
+        let workspace = act.workspace();
+        let look = act.looking(move |_| Look::at(&workspace)).await?;
+        let kept = act.tools.memory.kept(&act.tools.workspace);
+        Ok(Before { act, look, kept })
+    }
+
+    pub(super) async fn tell_changes(self) -> Result<(), Stop> {
+        let Before { act, look, kept } = self;
+        let workspace = act.workspace();
+        let changes = act.doing(move || look.changes(&Look::at(&workspace))).await?;
+        let left_out = changes.len().saturating_sub(MOST);
+        for changed in changes.into_iter().take(MOST) {
+            let before = kept.get(&changed.path).cloned();
+            tell(act, changed, before).await?;
+        }
+        if left_out == 0 {
+            return Ok(());
+        }
+        let notice = Noticed {
+            severity: Severity::Info,
+            title: format!("{left_out} more files were changed"),
+            description: Some(format!("A command changed {} files; the first {MOST} are told.", left_out + MOST)),
+        };
+        Ok(act.scene.teller.tell(Draft::tolka(notice)).await?)
+    }
+}
+
+async fn tell(act: &Act<'_>, changed: Changed, before: Option<Arc<[u8]>>) -> Result<(), Stop> {
+    let Changed { path, operation } = changed;
+    let (workspace, wanted) = (act.workspace(), path.clone());
+    let after = match operation {
+        FileOperation::Delete => None,
+        FileOperation::Create | FileOperation::Update => {
+            let read = act.doing(move || Files::open(&workspace)?.read(&wanted, change::MOST)).await?;
+            match read {
+                Ok(content) => Some(Arc::from(content.bytes)),
+                // Too large, a link, or gone again: that it changed is all there is to say.
+                Err(_) => return act.changed_somehow(&path, operation).await,
+            }
+        }
+    };
+    match (operation, &before) {
+        (FileOperation::Create, _) => act.changed(&Change::new(&path, None, after)).await,
+        (_, None) => act.changed_somehow(&path, operation).await,
+        // Somebody touched it, and no more.
+        (_, Some(_)) if before == after => Ok(()),
+        (_, Some(_)) => {
+            let compared = act.doing(move || Change::new(&path, before, after)).await?;
+            act.changed(&compared).await
+        }
+    }
+}

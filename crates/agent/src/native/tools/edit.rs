@@ -1,0 +1,58 @@
+//! `edit`: a piece of a file replaced. It need not have been read: the old text must be in it, in one place.
+
+use serde_json::json;
+use tolka_workspace::edit::{Places, replace};
+
+use super::act::{Act, Done, Stop};
+use super::ask::Want;
+use super::change::{self, Change};
+use super::field::{ALL, FILE, Fields, NEW, OLD};
+use super::read::fields as map;
+
+pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
+    let path = act.relative(&fields.need_words(FILE)?)?;
+    let (old, new) = (fields.need(OLD)?, fields.need(NEW)?);
+    let places = if fields.flag(ALL) { Places::All } else { Places::One };
+    let Some(before) = act.content(&path).await? else {
+        return Err(Stop::Failed(format!("there is no file {path} in the workspace; find it with glob, or write it")));
+    };
+    let (content, named) = (before.clone(), path.clone());
+    let (edited, change) = act
+        .looking(move |_| {
+            let text = change::text(&content).ok_or_else(|| not_text(&named))?;
+            let edited = replace(text, &old, &new, places).map_err(|error| Stop::Failed(format!("{named}: {error}")))?;
+            let change = Change::new(&named, Some(content.clone()), Some(edited.text.as_bytes().into()));
+            Ok::<_, Stop>((edited, change))
+        })
+        .await??;
+    act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
+    act.running_for_good(&path, &[&path]).await?;
+    act.make(&change).await?;
+    if act.tools.memory.is_seen(&path, &before) {
+        act.tools.memory.has_seen(&path, edited.text.as_bytes());
+    }
+    let absolute = act.absolute(&path);
+    let mut metadata = map(json!({
+        "diagnostics": {},
+        "filepath": absolute,
+        "diff": change.diff.text,
+        "truncated": false,
+    }));
+    metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
+    let mut notes = Vec::new();
+    if edited.places > 1 {
+        notes.push(format!("[{} places were replaced]", edited.places));
+    }
+    if edited.is_tolerant {
+        notes.push("[the old text was found with other white space than you gave; look whether the result is right]".into());
+    }
+    if !notes.is_empty() {
+        metadata.insert("note".to_owned(), notes.join("\n").into());
+    }
+    let output = "Edit applied successfully.".to_owned();
+    Ok(Done { title: path, output, metadata, content: vec![change.content(absolute)], ..Done::default() })
+}
+
+pub(super) fn not_text(path: &str) -> Stop {
+    Stop::Failed(format!("{path} is not UTF-8 text and cannot be edited; use a command"))
+}

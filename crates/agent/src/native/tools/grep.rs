@@ -1,0 +1,57 @@
+//! `grep`: lines that match a regular expression.
+
+use serde_json::json;
+use tolka_workspace::search::{self, Query};
+
+use super::act::{Act, Done, Stop};
+use super::ask::Want;
+use super::field::{Fields, INCLUDE, PATTERN};
+use super::glob::{NONE, place};
+use super::read::fields as map;
+
+/// More lines than that are no answer.
+const MOST: usize = 100;
+
+/// Letters of a line that are shown.
+const WIDEST: usize = 500;
+
+pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
+    let within = act.tools.folder(fields)?;
+    let pattern = fields.need(PATTERN)?;
+    let include = fields.words(INCLUDE);
+    act.leave(Want::look("grep", &pattern), &[]).await?;
+    act.running(&pattern, &place(&within)).await?;
+    let (workspace, wanted) = (act.workspace(), pattern.clone());
+    let found = act
+        .looking(move |stop| {
+            let (within, pattern, include) = (within.as_str(), wanted.as_str(), include.as_deref());
+            search::grep(&Query { workspace: &workspace, within, pattern, include, limit: MOST, stop })
+        })
+        .await?
+        .map_err(Stop::failed)?;
+    let count = found.items.len();
+    let mut output = match count {
+        0 => NONE.to_owned(),
+        _ => format!("Found {count} matches"),
+    };
+    let mut file = None;
+    for hit in &found.items {
+        if file != Some(&hit.path) {
+            let gap = if file.is_some() { "\n" } else { "" };
+            output.push_str(&format!("{gap}\n{}:", act.absolute(&hit.path)));
+            file = Some(&hit.path);
+        }
+        let text = hit.text.trim_end_matches(['\n', '\r']);
+        let (shown, gone) = match text.char_indices().nth(WIDEST) {
+            Some((at, _)) => (&text[..at], "..."),
+            None => (text, ""),
+        };
+        output.push_str(&format!("\n  Line {}: {shown}{gone}", hit.line));
+    }
+    let mut metadata = map(json!({ "matches": count, "count": count, "truncated": found.is_cut }));
+    if found.is_cut {
+        let note = format!("[only {MOST} are shown; use a narrower pattern, path or include]");
+        metadata.insert("note".to_owned(), note.into());
+    }
+    Ok(Done { title: pattern, output, metadata, ..Done::default() })
+}

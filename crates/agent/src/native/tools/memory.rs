@@ -1,0 +1,96 @@
+//! What the tools of a session know of files: which content of each the model has seen, and what was in those that
+//! were changed. It is forgotten with the process; then a file must be read again before it is written over.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tolka_facts::Hash;
+
+/// Files whose content is remembered as seen. Beyond that all are forgotten, which costs a read each.
+const SEEN: usize = 10_000;
+
+/// Bytes of contents that are kept for diffs. Beyond that all are forgotten, which costs a diff each.
+const KEPT: usize = 64 << 20;
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// A std mutex: held for a look-up, never over an await.
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By path from the workspace on.
+    seen: HashMap<String, Hash>,
+    contents: HashMap<String, Kept>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Kept {
+    content: Arc<[u8]>,
+    stamp: Stamp,
+}
+
+/// What changes with a file when its content does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &Path) -> Option<Self> {
+        let about = std::fs::symlink_metadata(file).ok()?;
+        Some(Stamp {
+            inode: about.ino(),
+            size: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+}
+
+impl Memory {
+    /// The model knows that this is in the file.
+    pub(super) fn has_seen(&self, path: &str, content: &[u8]) {
+        let hash = Hash::of(content);
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.seen.len() >= SEEN {
+            inner.seen.clear();
+        }
+        inner.seen.insert(path.to_owned(), hash);
+    }
+
+    pub(super) fn is_seen(&self, path: &str, content: &[u8]) -> bool {
+        let hash = Hash::of(content);
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.seen.get(path) == Some(&hash)
+    }
+
+    /// This is in the file at `file`, as of now.
+    pub(super) fn keep(&self, path: &str, content: Arc<[u8]>, file: &Path) {
+        let Some(stamp) = Stamp::of(file).filter(|stamp| stamp.size == content.len() as u64) else { return };
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        if inner.bytes + content.len() > KEPT {
+            inner.contents.clear();
+            inner.bytes = 0;
+        }
+        inner.bytes += content.len();
+        if let Some(old) = inner.contents.insert(path.to_owned(), Kept { content, stamp }) {
+            inner.bytes -= old.content.len();
+        }
+    }
+
+    /// What is in the files that nobody else has touched since it was kept, by path from the workspace on.
+    pub(super) fn kept(&self, workspace: &Path) -> HashMap<String, Arc<[u8]>> {
+        let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_so = |path: &str, kept: &Kept| Stamp::of(&workspace.join(path)) == Some(kept.stamp);
+        let sound = inner.contents.iter().filter(|(path, kept)| is_so(path, kept));
+        sound.map(|(path, kept)| (path.clone(), kept.content.clone())).collect()
+    }
+}

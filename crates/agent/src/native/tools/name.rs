@@ -1,0 +1,79 @@
+//! The tools by name.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    Bash,
+    Read,
+    Write,
+    Edit,
+    ApplyPatch,
+    Delete,
+    Glob,
+    Grep,
+    List,
+    TodoWrite,
+    Question,
+    Artifact,
+}
+
+impl Name {
+    /// In the order in which a model is offered them.
+    pub(super) const ALL: [Name; 12] = [
+        Name::Bash,
+        Name::Read,
+        Name::Write,
+        Name::Edit,
+        Name::ApplyPatch,
+        Name::Delete,
+        Name::Glob,
+        Name::Grep,
+        Name::List,
+        Name::TodoWrite,
+        Name::Question,
+        Name::Artifact,
+    ];
+
+    /// Models do not agree on capitals.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Name::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(name.trim()))
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Name::Bash => "bash",
+            Name::Read => "read",
+            Name::Write => "write",
+            Name::Edit => "edit",
+            Name::ApplyPatch => "apply_patch",
+            Name::Delete => "delete",
+            Name::Glob => "glob",
+            Name::Grep => "grep",
+            Name::List => "list",
+            Name::TodoWrite => "todowrite",
+            Name::Question => "question",
+            Name::Artifact => "artifact",
+        }
+    }
+
+    /// What rules call it.
+    pub(super) fn permission(self) -> &'static str {
+        match self.changes_files() {
+            true => "edit",
+            false => self.as_str(),
+        }
+    }
+
+    pub(super) fn changes_files(self) -> bool {
+        match self {
+            Name::Write | Name::Edit | Name::ApplyPatch | Name::Delete => true,
+            Name::Bash
+            | Name::Read
+            | Name::Glob
+            | Name::Grep
+            | Name::List
+            | Name::TodoWrite
+            | Name::Question
+            | Name::Artifact => false,
+        }
+    }
+}
