@@ -22,19 +22,32 @@ const RESERVED: [&str; 20] = [
 
 /// Words that run what stands behind them, or let them: what they are given is not the command that counts.
 const RUNNERS: [&str; 16] = [
-    "alias", "builtin", "command", "doas", "env", "eval", "exec", "nice", "nohup", "setsid", "source", "sudo", "timeout",
-    "trap", "xargs", ".",
+    "alias", "builtin", "command", "doas", "env", "eval", "exec", "nice", "nohup", "setsid", "source", "sudo",
+    "timeout", "trap", "xargs", ".",
 ];
 
 /// Programs that do whatever their arguments say.
 const INTERPRETERS: [&str; 14] = [
-    "bash", "bun", "dash", "deno", "fish", "ksh", "node", "osascript", "perl", "php", "python", "python3", "ruby", "sh",
+    "bash",
+    "bun",
+    "dash",
+    "deno",
+    "fish",
+    "ksh",
+    "node",
+    "osascript",
+    "perl",
+    "php",
+    "python",
+    "python3",
+    "ruby",
+    "sh",
 ];
 
 /// Programs whose second word says what they do.
 const WITH_VERBS: [&str; 22] = [
-    "apt", "aws", "brew", "cargo", "composer", "docker", "dotnet", "gh", "git", "go", "gradle", "helm", "kubectl", "npm",
-    "npx", "pip", "pip3", "pnpm", "podman", "rustup", "uv", "yarn",
+    "apt", "aws", "brew", "cargo", "composer", "docker", "dotnet", "gh", "git", "go", "gradle", "helm", "kubectl",
+    "npm", "npx", "pip", "pip3", "pnpm", "podman", "rustup", "uv", "yarn",
 ];
 
 impl Line {
@@ -211,7 +224,8 @@ pub(crate) fn pattern(command: &str) -> String {
     if RUNNERS.contains(&name) || INTERPRETERS.contains(&name) {
         return super::literal(command);
     }
-    let is_verb = |word: &&str| !word.starts_with('-') && word.chars().all(|c| c.is_alphanumeric() || "-_:".contains(c));
+    let is_verb =
+        |word: &&str| !word.starts_with('-') && word.chars().all(|c| c.is_alphanumeric() || "-_:".contains(c));
     let mut kept = vec![first];
     if WITH_VERBS.contains(&name) {
         let verb = words.next();
@@ -310,10 +324,13 @@ mod tests {
     #[test]
     fn a_command_that_names_a_place_outside_does_not_stay() {
         let stays = |command| stays_inside(command, Path::new("/work/place"));
-        for command in ["ls", "ls -la src", "ls /work/place/src", "git log --since=1.week", "ls 2>/dev/null", "ls ..."] {
+        for command in ["ls", "ls -la src", "ls /work/place/src", "git log --since=1.week", "ls 2>/dev/null", "ls ..."]
+        {
             assert!(stays(command), "{command}");
         }
-        for command in ["ls /", "ls ..", "ls a/../..", "ls ~", "ls '/etc'", "ls \"/etc\"", r"ls \/etc", "git diff --x=/etc"] {
+        for command in
+            ["ls /", "ls ..", "ls a/../..", "ls ~", "ls '/etc'", "ls \"/etc\"", r"ls \/etc", "git diff --x=/etc"]
+        {
             assert!(!stays(command), "{command}");
         }
         assert!(!stays("ls /work/placebo"));

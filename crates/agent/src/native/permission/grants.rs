@@ -88,9 +88,7 @@ impl Grants {
     /// Whether somebody allowed this always.
     pub fn matches(&self, workspace: &Path, permission: &str, subject: &str) -> bool {
         self.list().iter().any(|grant| {
-            grant.workspace == workspace
-                && grant.permission == permission
-                && wildcard::matches(&grant.pattern, subject)
+            grant.workspace == workspace && grant.permission == permission && wildcard::matches(&grant.pattern, subject)
         })
     }
 
@@ -111,9 +109,8 @@ impl Grants {
             }
             read => read?,
         };
-        let is_it = |grant: &&Grant| {
-            grant.workspace == workspace && grant.permission == permission && grant.pattern == pattern
-        };
+        let is_it =
+            |grant: &&Grant| grant.workspace == workspace && grant.permission == permission && grant.pattern == pattern;
         if let Some(known) = grants.iter().find(is_it) {
             return Ok(known.clone());
         }
@@ -157,7 +154,8 @@ impl Grants {
         let held = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.data)?;
-            let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.data.join(LOCK))?;
+            let lock =
+                OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(self.data.join(LOCK))?;
             lock.lock()?;
             Ok(lock)
         };

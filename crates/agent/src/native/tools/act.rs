@@ -1,5 +1,6 @@
 //! One call on its way: told as running, done, and ended.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -58,8 +59,8 @@ impl From<FileError> for Stop {
 }
 
 impl Stop {
-    pub(super) fn failed(why: impl ToString) -> Self {
-        Stop::Failed(why.to_string())
+    pub(super) fn failed(why: impl fmt::Display) -> Self {
+        Stop::Failed(format!("{why}"))
     }
 }
 
@@ -110,7 +111,11 @@ impl Act<'_> {
         }
         let Some(name) = Name::of(&self.call.name) else {
             let known: Vec<_> = Name::ALL.iter().map(|name| name.as_str()).collect();
-            return Err(Stop::Failed(format!("there is no tool `{}`; use one of {}", self.call.name, known.join(", "))));
+            return Err(Stop::Failed(format!(
+                "there is no tool `{}`; use one of {}",
+                self.call.name,
+                known.join(", ")
+            )));
         };
         let fields = Fields::of(&self.call.input)?;
         match name {

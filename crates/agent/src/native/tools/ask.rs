@@ -260,8 +260,7 @@ async fn remember(
     permission: &'static str,
     patterns: Vec<String>,
 ) -> Result<(), Gone> {
-    let (grants, workspace, session) =
-        (tools.settings.grants.clone(), tools.workspace.clone(), tools.session.clone());
+    let (grants, workspace, session) = (tools.settings.grants.clone(), tools.workspace.clone(), tools.session.clone());
     let add = move || patterns.iter().try_for_each(|p| grants.add(&workspace, permission, p, &session).map(drop));
     let problem = match tokio::task::spawn_blocking(add).await {
         Ok(Ok(())) => return Ok(()),

@@ -20,7 +20,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let (edited, change) = act
         .looking(move |_| {
             let text = change::text(&content).ok_or_else(|| not_text(&named))?;
-            let edited = replace(text, &old, &new, places).map_err(|error| Stop::Failed(format!("{named}: {error}")))?;
+            let edited =
+                replace(text, &old, &new, places).map_err(|error| Stop::Failed(format!("{named}: {error}")))?;
             let change = Change::new(&named, Some(content.clone()), Some(edited.text.as_bytes().into()));
             Ok::<_, Stop>((edited, change))
         })
@@ -44,7 +45,9 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         notes.push(format!("[{} places were replaced]", edited.places));
     }
     if edited.is_tolerant {
-        notes.push("[the old text was found with other white space than you gave; look whether the result is right]".into());
+        notes.push(
+            "[the old text was found with other white space than you gave; look whether the result is right]".into(),
+        );
     }
     if !notes.is_empty() {
         metadata.insert("note".to_owned(), notes.join("\n").into());

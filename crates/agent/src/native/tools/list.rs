@@ -17,7 +17,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     act.leave(Want::look("list", &within), &place(&within)).await?;
     act.running(&within, &place(&within)).await?;
     let (workspace, wanted) = (act.workspace(), within.clone());
-    let found = act.looking(move |_| search::list(&workspace, &wanted, recursive, MOST)).await?.map_err(Stop::failed)?;
+    let found =
+        act.looking(move |_| search::list(&workspace, &wanted, recursive, MOST)).await?.map_err(Stop::failed)?;
     let count = found.items.len();
     let mut metadata = map(json!({ "count": count, "truncated": found.is_cut }));
     let note = match (count, found.is_cut) {

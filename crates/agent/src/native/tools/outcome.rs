@@ -39,11 +39,7 @@ pub(super) fn of(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
     }
     let mut content = vec![Input::Text(said)];
     content.extend(tool.content.iter().flatten().filter_map(|content| picture(content, blobs)));
-    Outcome {
-        content,
-        is_error: tool.status != ToolStatus::Completed,
-        ends_turn: error.as_deref() == Some(REJECTED),
-    }
+    Outcome { content, is_error: tool.status != ToolStatus::Completed, ends_turn: error.as_deref() == Some(REJECTED) }
 }
 
 /// What the output alone does not say.
@@ -108,7 +104,10 @@ mod tests {
         let text: String = (1..=10_000).map(|n| format!("line {n}\n")).collect();
         let kept = cut(&text);
         assert!(kept.starts_with("line 1\n") && kept.ends_with("line 10000\n"), "{kept}");
-        assert!(kept.contains("[72814 bytes in 7900 lines are left out here, of 98894 bytes in 10000 lines."), "{kept}");
+        assert!(
+            kept.contains("[72814 bytes in 7900 lines are left out here, of 98894 bytes in 10000 lines."),
+            "{kept}"
+        );
         let wide = "ö".repeat(100_000);
         let kept = cut(&wide);
         assert!(kept.len() < BYTES + 400 && kept.starts_with('ö') && kept.ends_with('ö'));

@@ -28,12 +28,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let title = paths.join(", ");
     act.leave(Want::edit(&paths, title.clone(), &diff), &paths).await?;
     act.running_for_good(&title, &paths).await?;
-    let mut made = 0;
-    for change in &changes {
+    for (made, change) in changes.iter().enumerate() {
         if let Err(stop) = act.make(change).await {
             return Err(half_done(stop, &changes[..made], &changes[made..]));
         }
-        made += 1;
         let memory = &act.tools.memory;
         let known = change.before.as_deref().is_none_or(|before| memory.is_seen(&change.path, before));
         if let Some(after) = change.after.as_deref().filter(|_| known) {
@@ -41,7 +39,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         }
     }
     let output = format!("Success. Updated the following files:\n{}", lines(&changes));
-    let bytes: usize = changes.iter().flat_map(|change| [&change.before, &change.after]).flatten().map(|c| c.len()).sum();
+    let bytes: usize =
+        changes.iter().flat_map(|change| [&change.before, &change.after]).flatten().map(|c| c.len()).sum();
     let is_cut = bytes > REPEATED;
     let files: Vec<Value> = changes
         .iter()
@@ -85,7 +84,9 @@ fn changes(workspace: &Path, text: &str) -> Result<Vec<Change>, Stop> {
                 let to = to.as_deref().map(|to| files.relative(to)).transpose()?.filter(|to| *to != path);
                 if let Some(to) = to {
                     if work.now(&to)?.is_some() {
-                        return Err(Stop::Failed(format!("{path} cannot be moved to {to}: something is there already")));
+                        return Err(Stop::Failed(format!(
+                            "{path} cannot be moved to {to}: something is there already"
+                        )));
                     }
                     work.put(&to, Some(new.as_bytes().into()));
                     work.put(&path, None);

@@ -39,7 +39,10 @@ const PREVIEW: usize = 20;
 /// Where a file is.
 enum Place {
     /// From the workspace on, and the same with all links on the way followed.
-    Inside { path: String, real: String },
+    Inside {
+        path: String,
+        real: String,
+    },
     Outside(PathBuf),
 }
 
@@ -105,7 +108,7 @@ fn inside(workspace: &Path, path: &str) -> Result<Vec<u8>, Stop> {
     match Files::open(workspace)?.read(path, MOST) {
         Ok(content) => Ok(content.bytes),
         Err(FileError::Folder(FolderError::NotFound { .. })) => Err(Stop::Failed(not_found(workspace, path))),
-        Err(error) => Err(unread(error)),
+        Err(error) => Err(unread(&error)),
     }
 }
 
@@ -116,8 +119,8 @@ fn outside(file: &Path) -> Result<Vec<u8>, Stop> {
         return Err(Stop::Failed(format!("{told} is not a file")));
     };
     let opened = Folder::open(parent).and_then(|folder| folder.read_itself(name));
-    let (opened, size) = opened.map_err(|error| unread(error.into()))?;
-    let too_large = |size| unread(FileError::TooLarge { path: told.clone(), size, most: MOST });
+    let (opened, size) = opened.map_err(|error| unread(&error.into()))?;
+    let too_large = |size| unread(&FileError::TooLarge { path: told.clone(), size, most: MOST });
     if size > MOST {
         return Err(too_large(size));
     }
@@ -130,8 +133,8 @@ fn outside(file: &Path) -> Result<Vec<u8>, Stop> {
     }
 }
 
-fn unread(error: FileError) -> Stop {
-    let what_to_do = match &error {
+fn unread(error: &FileError) -> Stop {
+    let what_to_do = match error {
         FileError::Folder(FolderError::IsFolder { .. }) => "; use list to see what is in it",
         FileError::TooLarge { .. } => "; look for what you need with grep, or print a part of it with a command",
         _ => "",
@@ -252,7 +255,9 @@ fn numbered(path: &str, text: &str, range: Range) -> Result<Done, Stop> {
     let is_cut = last < total;
     output.push_str(&match (total, is_cut) {
         (0, _) => "\n(The file is empty)\n</file>".to_owned(),
-        (_, true) => format!("\n(The file has more lines. Use offset {} to read on; {total} in all)\n</file>", last + 1),
+        (_, true) => {
+            format!("\n(The file has more lines. Use offset {} to read on; {total} in all)\n</file>", last + 1)
+        }
         (_, false) => format!("\n(End of file - total {total} lines)\n</file>"),
     });
     let metadata = json!({ "preview": preview.join("\n"), "truncated": is_cut });

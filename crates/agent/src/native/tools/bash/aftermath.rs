@@ -35,9 +35,11 @@ impl<'a> Before<'a> {
         let workspace = act.workspace();
         let changes = act.doing(move || look.changes(&Look::at(&workspace))).await?;
         let left_out = changes.len().saturating_sub(MOST);
-        for changed in changes.into_iter().take(MOST) {
-            let before = kept.get(&changed.path).cloned();
-            tell(act, changed, before).await?;
+        let told = &changes[..changes.len() - left_out];
+        let mut saved = saved(act, told, &kept).await;
+        for changed in told {
+            let before = kept.get(&changed.path).cloned().or_else(|| saved.remove(&changed.path));
+            tell(act, changed.clone(), before).await?;
         }
         if left_out == 0 {
             return Ok(());
@@ -48,6 +50,29 @@ impl<'a> Before<'a> {
             description: Some(format!("A command changed {} files; the first {MOST} are told.", left_out + MOST)),
         };
         Ok(act.scene.teller.tell(Draft::tolka(notice)).await?)
+    }
+}
+
+/// What the checkpoint before the turn has of those files of which nothing better is known.
+async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Arc<[u8]>>) -> HashMap<String, Arc<[u8]>> {
+    let (Some(checkpoints), Some(commit)) = (&act.tools.settings.checkpoints, &act.scene.checkpoint) else {
+        return HashMap::new();
+    };
+    let was_there = |changed: &&Changed| changed.operation != FileOperation::Create;
+    let unknown = changes.iter().filter(was_there).filter(|changed| !kept.contains_key(&changed.path));
+    let paths: Vec<String> = unknown.map(|changed| changed.path.clone()).collect();
+    if paths.is_empty() {
+        return HashMap::new();
+    }
+    match checkpoints.contents(&act.tools.workspace, commit, &paths).await {
+        Ok(contents) => {
+            let found = paths.into_iter().zip(contents);
+            found.filter_map(|(path, content)| Some((path, Arc::from(content?)))).collect()
+        }
+        Err(error) => {
+            tracing::warn!(%error, "what files held before a command is not known");
+            HashMap::new()
+        }
     }
 }
 

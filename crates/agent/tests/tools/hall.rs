@@ -1,0 +1,298 @@
+//! Tools in a real folder, with a listener in place of a session: it keeps what is told, and answers what is asked.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tolka_agent::native::model::Input;
+use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
+use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
+use tolka_agent::{Chosen, Patience, Said, teller};
+use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
+use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
+use tolka_workspace::Checkpoints;
+use tolka_workspace::command::Shell;
+
+/// What was told, and what was told with it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Told {
+    pub(crate) events: Vec<Event>,
+    pub(crate) blobs: HashMap<Hash, Vec<u8>>,
+    /// How many events had been told at each wait for the disk.
+    pub(crate) settled: Vec<usize>,
+}
+
+impl Blobs for Told {
+    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
+        self.blobs.get(hash).cloned()
+    }
+}
+
+/// What the person does who is asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Person {
+    Chooses(&'static str, Option<&'static str>),
+    IsAway,
+    Answers(Vec<Vec<String>>),
+    Cancels,
+}
+
+pub(crate) struct Hall {
+    _folder: TempDir,
+    pub(crate) workspace: PathBuf,
+    pub(crate) data: PathBuf,
+    pub(crate) tools: Tools,
+    pub(crate) told: Arc<Mutex<Told>>,
+    pub(crate) person: Person,
+    pub(crate) mode: String,
+    pub(crate) checkpoint: Option<String>,
+    pub(crate) checkpoints: Arc<Checkpoints>,
+    /// Cancels the turn at the first fact that this likes.
+    pub(crate) cancel_at: Option<fn(&Event) -> bool>,
+    ids: Arc<Ids>,
+    calls: usize,
+}
+
+pub(crate) fn rule(permission: &str, pattern: &str, leave: Leave) -> Rule {
+    Rule { permission: permission.to_owned(), pattern: pattern.to_owned(), leave }
+}
+
+impl Hall {
+    pub(crate) fn open() -> Self {
+        Hall::with(Rules::default())
+    }
+
+    pub(crate) fn allowing(permission: &str) -> Self {
+        Hall::with(Rules::with([rule(permission, "*", Leave::Allow)]))
+    }
+
+    pub(crate) fn with(rules: Rules) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (workspace, data) = (root.join("place"), root.join("data"));
+        std::fs::create_dir(&workspace).unwrap();
+        let checkpoints = Arc::new(Checkpoints::new(&data));
+        let settings = Settings {
+            models: Vec::new(),
+            steps: 1,
+            turn: Duration::from_secs(60),
+            tries: 1,
+            rules,
+            grants: Arc::new(Grants::new(&data)),
+            patience: Patience::default(),
+            shell: Arc::new(Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper")))),
+            checkpoints: Some(checkpoints.clone()),
+            titles: Titles::Prompt,
+            instructions: None,
+        };
+        let tools = Tools::new(Arc::new(settings), SessionId::from("ses_test"), workspace.clone());
+        Hall {
+            _folder: folder,
+            workspace,
+            data,
+            tools,
+            told: Arc::default(),
+            person: Person::Chooses("once", None),
+            mode: "build".to_owned(),
+            checkpoint: None,
+            checkpoints,
+            cancel_at: None,
+            ids: Arc::new(Ids::seeded(1)),
+            calls: 0,
+        }
+    }
+
+    pub(crate) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let file = self.workspace.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
+    }
+
+    pub(crate) fn get(&self, path: &str) -> String {
+        std::fs::read_to_string(self.workspace.join(path)).unwrap()
+    }
+
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        self.workspace.join(path).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) async fn save(&mut self) {
+        let session = SessionId::from("ses_test");
+        let saved = self.checkpoints.save(&self.workspace, &session, Duration::from_secs(30), "before").await.unwrap();
+        self.checkpoint = Some(saved.commit);
+    }
+
+    /// One call. What it gave is the same when it is read back from the facts.
+    pub(crate) async fn call(&mut self, name: &str, input: Value) -> Ended {
+        self.calls(&[(name, input)]).await.remove(0)
+    }
+
+    pub(crate) async fn calls(&mut self, calls: &[(&str, Value)]) -> Vec<Ended> {
+        let calls: Vec<Call> = calls
+            .iter()
+            .map(|(name, input)| {
+                self.calls += 1;
+                Call {
+                    id: CallId::from(format!("call_{}", self.calls)),
+                    name: (*name).to_owned(),
+                    input: input.clone().into(),
+                }
+            })
+            .collect();
+        let (teller, mut said, switch) = teller(self.ids.clone());
+        let (told, person, cancel_at) = (self.told.clone(), self.person.clone(), self.cancel_at);
+        let listener = tokio::spawn(async move {
+            let mut waiting = Vec::new();
+            while let Some(said) = said.recv().await {
+                let mut told = told.lock().unwrap();
+                let draft = match &said {
+                    Said::Told(draft) | Said::ToldWith(draft, _) => Some(draft),
+                    Said::Permission(draft, ..) | Said::Question(draft, ..) => Some(draft),
+                    Said::Steering(_) | Said::Settle(_) => None,
+                };
+                if let Some(draft) = draft {
+                    let mut draft = draft.clone();
+                    if cancel_at.is_some_and(|is_it| is_it(&draft.event)) {
+                        switch.fire();
+                    }
+                    let blobs = &mut told.blobs;
+                    draft.spill(&mut |content| drop(blobs.insert(Hash::of(content), content.to_vec())));
+                    told.events.push(draft.event);
+                }
+                match said {
+                    Said::ToldWith(_, contents) => {
+                        told.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
+                    }
+                    Said::Permission(_, _, answer) => match &person {
+                        Person::Chooses(option, reason) => {
+                            let chosen = Chosen { option: (*option).to_owned(), reason: reason.map(str::to_owned) };
+                            let _ = answer.send(Some(chosen));
+                        }
+                        Person::IsAway | Person::Answers(_) => drop(answer.send(None)),
+                        Person::Cancels => {
+                            switch.fire();
+                            waiting.push(answer);
+                        }
+                    },
+                    Said::Question(_, _, answer) => {
+                        let answers = match &person {
+                            Person::Answers(answers) => Some(answers.clone()),
+                            Person::Chooses(..) | Person::IsAway | Person::Cancels => None,
+                        };
+                        let _ = answer.send(answers);
+                    }
+                    Said::Settle(done) => {
+                        let count = told.events.len();
+                        told.settled.push(count);
+                        let _ = done.send(());
+                    }
+                    Said::Steering(answer) => drop(answer.send(Vec::new())),
+                    Said::Told(_) => {}
+                }
+            }
+            drop(switch);
+        });
+        let scene = Scene { teller: &teller, mode: self.mode.clone(), checkpoint: self.checkpoint.clone() };
+        let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
+        let names: Vec<_> = calls.iter().map(|call| call.name.clone()).collect();
+        let run = tokio::time::timeout(Duration::from_secs(60), self.tools.run(calls, &scene));
+        let outcomes = run.await.expect("the calls end").unwrap();
+        drop(scene);
+        drop(teller);
+        listener.await.unwrap();
+        let told = self.told();
+        let ended = ids.into_iter().zip(names).zip(outcomes).map(|((id, name), outcome)| {
+            let tool = told.tool(&id, &name);
+            assert_eq!(Tools::recalled(&tool, &told), outcome, "recalled as it was");
+            Ended { tool, outcome, blobs: told.clone() }
+        });
+        ended.collect()
+    }
+
+    pub(crate) fn told(&self) -> Told {
+        self.told.lock().unwrap().clone()
+    }
+
+    pub(crate) fn asked(&self) -> Vec<PermissionAsked> {
+        self.told().of(|event| match event {
+            Event::PermissionAsked(asked) => Some(asked.clone()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn changed(&self) -> Vec<FileChanged> {
+        self.told().of(|event| match event {
+            Event::FileChanged(changed) => Some(changed.clone()),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn questions(&self) -> Vec<QuestionAsked> {
+        self.told().of(|event| match event {
+            Event::QuestionAsked(asked) => Some(asked.clone()),
+            _ => None,
+        })
+    }
+}
+
+impl Told {
+    pub(crate) fn of<T>(&self, pick: impl Fn(&Event) -> Option<T>) -> Vec<T> {
+        self.events.iter().filter_map(pick).collect()
+    }
+
+    pub(crate) fn changes(&self, id: &CallId) -> Vec<ToolChanged> {
+        self.of(|event| match event {
+            Event::ToolChanged(change) if change.call == *id => Some(change.clone()),
+            _ => None,
+        })
+    }
+
+    fn tool(&self, id: &CallId, name: &str) -> Tool {
+        let mut tool = Tool { call: id.clone(), name: Some(name.to_owned()), ..Tool::default() };
+        self.changes(id).iter().for_each(|change| tool.merge(change, Time::from_millis(1)));
+        tool
+    }
+}
+
+/// A call that is over.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) tool: Tool,
+    pub(crate) outcome: Outcome,
+    blobs: Told,
+}
+
+impl Ended {
+    pub(crate) fn output(&self) -> Value {
+        self.tool.output.as_ref().map_or(json!(null), |output| output.whole(&self.blobs).value())
+    }
+
+    pub(crate) fn error(&self) -> String {
+        self.tool.error.as_ref().map(|error| error.text(&self.blobs).into_owned()).unwrap_or_default()
+    }
+
+    /// What the model is sent, if that is text alone.
+    pub(crate) fn said(&self) -> String {
+        match self.outcome.content.as_slice() {
+            [Input::Text(text)] => text.clone(),
+            other => panic!("not one text: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn went_well(&self) -> &Self {
+        assert_eq!((self.tool.status, self.outcome.is_error), (ToolStatus::Completed, false), "{}", self.error());
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn failed(&self, words: &str) {
+        assert_eq!((self.tool.status, self.outcome.is_error), (ToolStatus::Failed, true));
+        assert!(self.error().contains(words), "{}", self.error());
+        assert_eq!(self.said(), self.error());
+    }
+}

@@ -1,0 +1,4 @@
+//! Every tool in a real folder: what it does, what it tells, what the model is sent, and how it goes wrong.
+
+mod files;
+mod hall;
