@@ -60,7 +60,7 @@ pub(crate) fn rules(config: &Config) -> Rules {
             patterns.0.iter().map(|pattern| rule(&entry.name, &pattern.name, pattern.value)).collect()
         }
     });
-    Rules(rules.collect())
+    Rules::with(rules)
 }
 
 fn is_missing(error: &anyhow::Error) -> bool {
