@@ -164,6 +164,8 @@ impl Telling {
                     return None;
                 }
                 Some(Step::Cut(Cut::Reset)) => {
+                    // Hyper writes what it has when it must wait.
+                    tokio::task::yield_now().await;
                     self.outcome = Outcome::Told;
                     return Some(Err(io::Error::other("cut by the script")));
                 }

@@ -3,6 +3,7 @@
 //! Each provider's wire is a folder of its own; all it gives is a stream of [`Piece`]s. What a provider wants
 //! back with the next request and nobody else understands (signatures of thoughts) is kept as it came.
 
+mod anthropic;
 mod endpoint;
 mod fault;
 mod openai;
@@ -19,6 +20,7 @@ use tolka_facts::event::{Finish, Usage};
 
 use crate::ModelAbout;
 
+pub use anthropic::{Anthropic, AnthropicOptions};
 pub use endpoint::{Endpoint, Secret};
 pub use openai::{AnswerLimit, OpenAi, OpenAiOptions};
 

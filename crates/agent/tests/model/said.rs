@@ -6,8 +6,8 @@ use futures_util::StreamExt;
 use serde_json::json;
 use tolka_agent::ModelAbout;
 use tolka_agent::native::model::{
-    Endpoint, Input, Message, Model, ModelError, OpenAi, OpenAiOptions, Output, Piece, Pieces, Request, Secret,
-    ToolSpec,
+    Anthropic, AnthropicOptions, Endpoint, Input, Message, Model, ModelError, OpenAi, OpenAiOptions, Output, Piece,
+    Pieces, Request, Returned, Secret, ToolSpec,
 };
 use tolka_facts::Json;
 use tolka_facts::event::Finish;
@@ -116,4 +116,25 @@ pub(crate) fn prompt(text: &str) -> Request {
         messages: vec![Message::User(vec![Input::Text(text.to_owned())])],
         tools: vec![ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema }],
     }
+}
+
+pub(crate) fn anthropic(provider: &Scripted) -> Box<dyn Model> {
+    Box::new(Anthropic::new(endpoint(provider.anthropic_url()), about(), AnthropicOptions::default()))
+}
+
+pub(crate) fn both(provider: &Scripted) -> [(&'static str, Box<dyn Model>); 2] {
+    [("openai", openai(provider)), ("anthropic", anthropic(provider))]
+}
+
+/// The request with an answer and the results of its calls after it.
+pub(crate) fn with_results(mut request: Request, said: &Said, result: &str) -> Request {
+    request.messages.push(Message::Model(said.outputs.clone()));
+    let results = said.outputs.iter().filter_map(|output| match output {
+        Output::Call { id, .. } => {
+            Some(Returned { call: id.clone(), content: vec![Input::Text(result.to_owned())], is_error: false })
+        }
+        Output::Text(_) | Output::Thought { .. } => None,
+    });
+    request.messages.push(Message::Results(results.collect()));
+    request
 }

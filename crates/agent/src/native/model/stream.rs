@@ -5,6 +5,7 @@
 //! is an error even when it closes politely.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -226,6 +227,10 @@ impl<R: Reading> Exchange<R> {
     }
 
     fn unreachable(&self, url: &Url, problem: reqwest::Error) -> ModelError {
+        if !problem.is_connect() {
+            let what = format!("before its first word: {}", causes(&problem.without_url()));
+            return ModelError { kind: ModelErrorKind::Network, ..self.accuser.cut(&what) };
+        }
         let advice = if is_loopback(url) { "Is it running?" } else { "Check the network and the base URL." };
         let causes = causes(&problem.without_url());
         let message =
@@ -273,4 +278,21 @@ fn causes(problem: &dyn std::error::Error) -> String {
 /// An event's data as JSON, for what is not read in the usual way.
 pub(super) fn value(event: &SseEvent) -> Result<Value, Trouble> {
     serde_json::from_str(&event.data).map_err(|_| Trouble::Garbled(event.data.clone()))
+}
+
+/// An event that is no part of an answer: a fault that is told, or nothing that can be read.
+pub(super) fn odd(event: &SseEvent) -> Trouble {
+    match value(event) {
+        Ok(body) => match Complaint::read(&body) {
+            Some(complaint) => Trouble::Complaint(complaint),
+            None => Trouble::Garbled(event.data.clone()),
+        },
+        Err(trouble) => trouble,
+    }
+}
+
+/// An id for a call that came without. Results are matched by it for as long as the session lives.
+pub(super) fn new_id() -> String {
+    // Each has keys of its own, from the system's randomness.
+    format!("call_{:016x}", RandomState::new().build_hasher().finish())
 }

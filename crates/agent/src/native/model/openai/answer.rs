@@ -7,7 +7,6 @@ mod chunk;
 mod thought;
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hasher, RandomState};
 
 use serde_json::Value;
 use tolka_dialect::SseEvent;
@@ -17,7 +16,7 @@ use self::chunk::{CallDelta, Chunk, Content, Delta};
 use self::thought::Thinking;
 use crate::native::model::Piece;
 use crate::native::model::fault::Complaint;
-use crate::native::model::stream::{Reading, Trouble, value};
+use crate::native::model::stream::{Reading, Trouble, new_id, odd, value};
 
 #[derive(Debug, Default)]
 pub(super) struct Answer {
@@ -234,22 +233,5 @@ impl Call {
             self.has_input |= !text.trim().is_empty();
             out.push_back(Piece::CallInput { slot, text });
         }
-    }
-}
-
-/// An id for a call that came without. Results are matched by it for as long as the session lives.
-fn new_id() -> String {
-    // Each has keys of its own, from the system's randomness.
-    format!("call_{:016x}", RandomState::new().build_hasher().finish())
-}
-
-/// An event that is no chunk: a fault that is told, or nothing that can be read.
-fn odd(event: &SseEvent) -> Trouble {
-    match value(event) {
-        Ok(body) => match Complaint::read(&body) {
-            Some(complaint) => Trouble::Complaint(complaint),
-            None => Trouble::Garbled(event.data.clone()),
-        },
-        Err(trouble) => trouble,
     }
 }
