@@ -22,6 +22,7 @@ mod step;
 mod title;
 #[doc(hidden)]
 pub mod tools;
+mod turn;
 
 use std::sync::Arc;
 

@@ -65,13 +65,30 @@ pub(super) async fn attach(
 /// The input for the tool that reads it; `None` of what is no link to a file here.
 fn linked(block: &Block, workspace: &Path) -> Option<Json> {
     let Block::Link { uri, .. } = block else { return None };
-    let path = uri.strip_prefix("file://")?;
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let place = uri.strip_prefix("file://")?;
+    let place = place.split('#').next().unwrap_or_default();
+    let (path, query) = place.split_once('?').unwrap_or((place, ""));
     // A file of another machine is not ours to read.
     let path = path.strip_prefix("localhost").unwrap_or(path);
     let path = percent_decode_str(path).decode_utf8().ok().filter(|path| path.starts_with('/'))?;
     let inside = Path::new(&*path).strip_prefix(workspace).ok().and_then(Path::to_str);
-    Some(Json::from(serde_json::json!({ PATH: inside.unwrap_or(&path) })))
+    let mut input = serde_json::json!({ PATH: inside.unwrap_or(&path) });
+    if let Some((offset, limit)) = lines(query) {
+        input["offset"] = offset.into();
+        input["limit"] = limit.into();
+    }
+    Some(Json::from(input))
+}
+
+/// The lines that a link means, as OpenCode's clients write it: `start=3&end=9`, both from 1 and both meant. The first and
+/// how many.
+fn lines(query: &str) -> Option<(u64, u64)> {
+    let number = |name: &str| {
+        let value = query.split('&').filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name);
+        value.and_then(|(_, value)| value.parse::<u64>().ok())
+    };
+    let (start, end) = (number("start")?.max(1), number("end")?);
+    (end >= start).then(|| (start, end - start + 1))
 }
 
 #[cfg(test)]
@@ -93,7 +110,8 @@ mod tests {
         };
         for (uri, expected) in [
             ("file:///w/a%20b.rs", Some(r#"{"filePath":"a b.rs"}"#)),
-            ("file:///w/src/a.rs?start=1&end=2", Some(r#"{"filePath":"src/a.rs"}"#)),
+            ("file:///w/src/a.rs?start=1&end=2", Some(r#"{"filePath":"src/a.rs","offset":1,"limit":2}"#)),
+            ("file:///w/src/a.rs?start=9&end=2", Some(r#"{"filePath":"src/a.rs"}"#)),
             ("file://localhost/etc/hosts", Some(r#"{"filePath":"/etc/hosts"}"#)),
             ("file://elsewhere/etc/hosts", None),
             ("file:///w/%ff", None),

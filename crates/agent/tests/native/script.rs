@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
+use tokio::sync::Notify;
 use tolka_agent::native::model::{Model, ModelError, ModelErrorKind, Piece, Pieces, Request};
 use tolka_agent::{ModelAbout, Price};
 use tolka_facts::Json;
@@ -27,8 +28,11 @@ pub(crate) type Play = Vec<Line>;
 pub(crate) struct Script {
     about: ModelAbout,
     plays: Mutex<VecDeque<Play>>,
-    /// All that it was asked.
-    pub(crate) asked: Mutex<Vec<Request>>,
+    /// What it says when it is asked for a title, which has no tools; an answer like any other if there is none.
+    title: Option<Play>,
+    titled: Notify,
+    /// All that it was asked but titles.
+    asked: Mutex<Vec<Request>>,
 }
 
 impl Script {
@@ -43,7 +47,30 @@ impl Script {
             sees_images: true,
             ..ModelAbout::named(ModelName { provider: "script".into(), id: id.into() })
         };
-        Arc::new(Script { about, plays: Mutex::new(plays.into()), asked: Mutex::default() })
+        Arc::new(Script::of(about, None, plays))
+    }
+
+    pub(crate) fn blind() -> Arc<Self> {
+        let about = ModelAbout::named(ModelName { provider: "script".into(), id: "blind".into() });
+        Arc::new(Script::of(about, None, Vec::new()))
+    }
+
+    /// It gives titles too.
+    pub(crate) fn titling(title: Play, plays: Vec<Play>) -> Arc<Self> {
+        let about = ModelAbout::named(ModelName { provider: "script".into(), id: "m".into() });
+        Arc::new(Script::of(about, Some(title), plays))
+    }
+
+    fn of(about: ModelAbout, title: Option<Play>, plays: Vec<Play>) -> Self {
+        let (plays, asked) = (Mutex::new(plays.into()), Mutex::default());
+        Script { about, plays, title, titled: Notify::new(), asked }
+    }
+
+    /// Returns when a title was asked for and what there is of it was said.
+    pub(crate) async fn titled(&self) {
+        self.titled.notified().await;
+        // The task that asked has to take it in.
+        tokio::task::yield_now().await;
     }
 
     pub(crate) fn asked(&self) -> Vec<Request> {
@@ -57,17 +84,27 @@ impl Model for Script {
     }
 
     fn ask(&self, request: Request) -> Pieces {
+        if let Some(title) = self.title.clone().filter(|_| request.system.contains("a title")) {
+            self.titled.notify_one();
+            return said(title);
+        }
         self.asked.lock().unwrap().push(request);
         let play = self.plays.lock().unwrap().pop_front().unwrap_or_else(|| vec![text("And so on."), ends()]);
-        Box::pin(stream::iter(play).then(|line| async {
-            match line {
-                Line::Says(piece) => Ok(piece),
-                Line::Fails(kind) => Err(error(kind)),
-                Line::FailsWith(error) => Err(error),
-                Line::Hangs => std::future::pending().await,
-            }
-        }))
+        said(play)
     }
+}
+
+fn said(play: Play) -> Pieces {
+    Box::pin(stream::iter(play).then(|line| async {
+        // As on a wire, where the next line is not there yet: whoever listens can act on each.
+        tokio::task::yield_now().await;
+        match line {
+            Line::Says(piece) => Ok(piece),
+            Line::Fails(kind) => Err(error(kind)),
+            Line::FailsWith(error) => Err(error),
+            Line::Hangs => std::future::pending().await,
+        }
+    }))
 }
 
 pub(crate) fn error(kind: ModelErrorKind) -> ModelError {
@@ -100,7 +137,7 @@ pub(crate) fn input(slot: usize, text: &str) -> Line {
 }
 
 /// A whole call, its input in two pieces.
-pub(crate) fn call(slot: usize, id: &str, name: &str, given: Value) -> [Line; 3] {
+pub(crate) fn call(slot: usize, id: &str, name: &str, given: &Value) -> [Line; 3] {
     let given = given.to_string();
     let (head, tail) = given.split_at(given.floor_char_boundary(given.len() / 2));
     [began(slot, id, name), input(slot, head), input(slot, tail)]
@@ -124,6 +161,6 @@ pub(crate) fn refuses() -> Line {
 
 /// An answer that makes these calls.
 pub(crate) fn calls(calls: impl IntoIterator<Item = (&'static str, Value)>) -> Play {
-    let written = calls.into_iter().enumerate().flat_map(|(slot, (name, given))| call(slot, "", name, given));
+    let written = calls.into_iter().enumerate().flat_map(|(slot, (name, given))| call(slot, "", name, &given));
     written.chain([ends_with(Finish::ToolCalls)]).collect()
 }

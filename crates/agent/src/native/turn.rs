@@ -1,0 +1,212 @@
+//! A turn that runs: the model is asked, its calls are done, and it is asked again, until it calls for nothing.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use tolka_facts::event::{Cost, Failed, Finish, Noticed, RetryScheduled, Severity, Stop, Usage, UsageSet};
+use tolka_facts::{Block, Draft, Json, NoBlobs};
+
+use super::conversation::Conversation;
+use super::halt::{Halt, Why};
+use super::mind::NativeMind;
+use super::model::{Model, Request, ToolSpec};
+use super::running::{Repeats, run_written};
+use super::step::{Answer, Heard, Step};
+use super::tools::Scene;
+use super::{attachments, failure, prompted, retry};
+use crate::{Gone, ModelAbout, Price, Prompt, Teller};
+
+/// Why a turn is over.
+pub(super) enum Stopped {
+    Done(Stop),
+    Failed(Box<Failed>),
+    Halted(Why),
+}
+
+/// What a turn has used so far.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    pub(super) usage: Option<Usage>,
+    pub(super) cost: Option<f64>,
+    /// What the session had cost before.
+    pub(super) before: f64,
+}
+
+/// A turn that runs.
+pub(super) struct Turn<'a, 'h> {
+    pub(super) mind: &'a mut NativeMind,
+    pub(super) teller: &'a Teller,
+    pub(super) model: Arc<dyn Model>,
+    pub(super) conversation: Conversation,
+    pub(super) system: String,
+    pub(super) specs: Vec<ToolSpec>,
+    /// The names of `specs`.
+    pub(super) offered: HashSet<String>,
+    pub(super) scene: Scene<'a>,
+    pub(super) halt: &'a mut Halt<'h>,
+    pub(super) spent: &'a mut Spent,
+}
+
+/// What is asked of the model once more, or why it is not.
+enum Asked {
+    Answered(Answer, Finish, Refused),
+    Stopped(Stopped),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    Yes,
+    No,
+}
+
+impl Turn<'_, '_> {
+    pub(super) async fn run(mut self, prompt: &Prompt) -> Result<Stopped, Gone> {
+        if let Err(why) = self.hear_person(&prompt.content, prompt.context.as_ref()).await? {
+            return Ok(Stopped::Halted(why));
+        }
+        let mut repeats = Repeats::default();
+        for _ in 0..self.mind.settings.steps {
+            let (answer, finish, refused) = match self.ask().await? {
+                Asked::Answered(answer, finish, refused) => (answer, finish, refused),
+                Asked::Stopped(stopped) => return Ok(stopped),
+            };
+            self.conversation.answer(answer.outputs);
+            self.mind.tell_name(self.teller).await?;
+            if refused == Refused::Yes && answer.calls.is_empty() {
+                return Ok(Stopped::Done(Stop::Refusal));
+            }
+            if !answer.calls.is_empty() {
+                let ran = run_written(&self.mind.tools, &answer.calls, &self.scene, self.halt).await?;
+                let outcomes = match ran {
+                    Ok(outcomes) => outcomes,
+                    Err(why) => return Ok(Stopped::Halted(why)),
+                };
+                let is_over = outcomes.iter().any(|(_, outcome)| outcome.ends_turn);
+                let repeated = repeats.watch(&answer.calls, &outcomes);
+                self.conversation.results(outcomes);
+                if let Some(name) = repeated {
+                    let why =
+                        format!("`{name}` was called with the same input three times in a row and failed each time.");
+                    notice(self.teller, "The agent is going round in circles", why).await?;
+                    return Ok(Stopped::Done(Stop::MaxTurnRequests));
+                }
+                if is_over {
+                    return Ok(Stopped::Done(Stop::EndTurn));
+                }
+            }
+            let is_steered = match self.steered().await? {
+                Ok(is_steered) => is_steered,
+                Err(why) => return Ok(Stopped::Halted(why)),
+            };
+            if answer.calls.is_empty() && !is_steered {
+                let stop = if finish == Finish::Length { Stop::MaxTokens } else { Stop::EndTurn };
+                return Ok(Stopped::Done(stop));
+            }
+        }
+        let why = format!("A turn may ask the model {} times. Send a prompt to go on.", self.mind.settings.steps);
+        notice(self.teller, "The turn took too many steps", why).await?;
+        Ok(Stopped::Done(Stop::MaxTurnRequests))
+    }
+
+    async fn hear_person(&mut self, content: &[Block], context: Option<&Json>) -> Result<Result<(), Why>, Gone> {
+        self.conversation.user(prompted::inputs(content, context, &NoBlobs));
+        let hands = (&self.mind.tools, &self.scene);
+        attachments::attach(content, &self.mind.workspace, &mut self.conversation, hands, self.halt).await
+    }
+
+    /// Takes in what people have sent to this turn. Whether there was any.
+    async fn steered(&mut self) -> Result<Result<bool, Why>, Gone> {
+        let steered = self.teller.steering().await?;
+        let is_any = !steered.is_empty();
+        for prompt in steered {
+            if let Err(why) = self.hear_person(&prompt.content, prompt.context.as_ref()).await? {
+                return Ok(Err(why));
+            }
+        }
+        Ok(Ok(is_any))
+    }
+
+    /// Asks until there is a whole answer, or it is in vain.
+    async fn ask(&mut self) -> Result<Asked, Gone> {
+        let name = self.model.about().model.clone();
+        let tries = self.mind.settings.tries.max(1);
+        let mut failed = 0;
+        let mut open = None;
+        loop {
+            let mut step = match open.take() {
+                Some(step) => step,
+                None => Step::begin(self.teller, name.clone(), &self.offered).await?,
+            };
+            let pieces = self.model.ask(Request {
+                system: self.system.clone(),
+                messages: self.conversation.messages().to_vec(),
+                tools: self.specs.clone(),
+            });
+            let error = match step.listen(pieces, &mut self.conversation, self.halt).await? {
+                Heard::Ended { finish, is_refusal, usage } => {
+                    let cost = usage.and_then(|usage| price(self.model.about(), usage));
+                    let answer = step.end(finish, usage, cost).await?;
+                    self.spend(usage, cost).await?;
+                    let refused = if is_refusal { Refused::Yes } else { Refused::No };
+                    return Ok(Asked::Answered(answer, finish, refused));
+                }
+                Heard::Halted(why) => {
+                    step.give_up(Finish::Cancelled, "The turn ended before the model had written this call.").await?;
+                    return Ok(Asked::Stopped(Stopped::Halted(why)));
+                }
+                Heard::Failed(error) => error,
+            };
+            failed += 1;
+            let delay = retry::delay(&error, failed, tries);
+            if step.is_silent() && delay.is_some() {
+                open = Some(step);
+            } else {
+                step.give_up(Finish::Error, "The model's answer was cut off.").await?;
+            }
+            let Some(delay) = delay else {
+                let failure = failure::of_model(&error, &name, failed);
+                return Ok(Asked::Stopped(Stopped::Failed(Box::new(failure))));
+            };
+            let retry = RetryScheduled {
+                attempt: u64::from(failed),
+                delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                message: error.message,
+                code: error.status.map(i64::from),
+            };
+            self.teller.tell(Draft::agent(retry)).await?;
+            if let Err(why) = self.halt.or(tokio::time::sleep(delay)).await {
+                if let Some(step) = open.take() {
+                    step.give_up(Finish::Cancelled, "The turn ended.").await?;
+                }
+                return Ok(Asked::Stopped(Stopped::Halted(why)));
+            }
+        }
+    }
+
+    async fn spend(&mut self, usage: Option<Usage>, cost: Option<f64>) -> Result<(), Gone> {
+        let Some(usage) = usage else { return Ok(()) };
+        *self.spent.usage.get_or_insert_default() += usage;
+        if let Some(cost) = cost {
+            *self.spent.cost.get_or_insert_default() += cost;
+        }
+        let Some(size) = self.model.about().context else { return Ok(()) };
+        let amount = self.spent.cost.map(|cost| cost + self.spent.before);
+        let cost = amount.map(|amount| Cost { amount, currency: "USD".to_owned() });
+        self.teller.tell(Draft::agent(UsageSet { used: usage.total(), size, cost })).await
+    }
+}
+
+/// In US dollars. `None`: no price is known.
+fn price(about: &ModelAbout, usage: Usage) -> Option<f64> {
+    let Price { input, output, cache_read, cache_write } = about.price?;
+    let millionths = usage.input as f64 * input
+        + (usage.output + usage.reasoning) as f64 * output
+        + usage.cache_read as f64 * cache_read
+        + usage.cache_write as f64 * cache_write;
+    Some(millionths / 1e6)
+}
+
+pub(super) async fn notice(teller: &Teller, title: &str, description: String) -> Result<(), Gone> {
+    let (severity, title, description) = (Severity::Warning, title.to_owned(), Some(description));
+    teller.tell(Draft::agent(Noticed { severity, title, description })).await
+}

@@ -1,0 +1,188 @@
+//! **What the model is sent is a function of the facts**: whatever happened, a mind that knows only what was told sends the
+//! same as the one that was there.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tolka_agent::native::model::{Input, Message, ModelErrorKind};
+use tolka_facts::event::Finish;
+use tolka_facts::{Block, Event, Fact, Json};
+
+use crate::hall::{AGAIN, Act, Hall};
+use crate::halted::check_pairs;
+use crate::script::{Line, Play, Script, began, call, ends, ends_with, input, refuses, text, thought, thought_ended};
+use crate::told::check_dialects;
+
+/// One prompt and what comes of it.
+#[derive(Debug, Clone)]
+struct Turn {
+    plays: Vec<Play>,
+    content: Vec<Block>,
+    context: Option<Value>,
+    /// After so many facts of the turn.
+    cancel: Option<usize>,
+    steer: Option<usize>,
+}
+
+fn lines() -> impl Strategy<Value = Vec<Line>> {
+    let words = "[a-zäß \\n]{0,12}";
+    prop_oneof![
+        4 => words.prop_map(|words| vec![text(&words)]),
+        2 => words.prop_map(|words| vec![thought(&words)]),
+        1 => (words, any::<bool>()).prop_map(|(words, is_kept)| {
+            vec![thought(&words), thought_ended(is_kept.then(|| json!({ "signature": words })))]
+        }),
+        1 => Just(vec![thought_ended(Some(json!({ "redacted": 1 })))]),
+        3 => (0..3usize, called()).prop_map(|(slot, (name, given))| call(slot, "", &name, &given).to_vec()),
+        1 => (0..3usize).prop_map(|slot| call(slot, "call_1", "list", &json!({})).to_vec()),
+        1 => Just(vec![began(7, "x", "read"), input(7, "{\"filePath\": \"a.t"), text("and"), input(7, "xt\"}")]),
+        1 => prop_oneof![Just("{\"half"), Just("[1]"), Just("null"), Just("{\n}")]
+            .prop_map(|given| vec![began(9, "", "glob"), input(9, given)]),
+        1 => Just(vec![input(40, "{}")]),
+    ]
+}
+
+fn called() -> impl Strategy<Value = (String, Value)> {
+    let path = prop_oneof![Just("a.txt"), Just("missing.txt"), Just("../out"), Just("picture.png")];
+    let named = |name: &str, given: Value| (name.to_owned(), given);
+    prop_oneof![
+        path.clone().prop_map(move |path| named("read", json!({ "filePath": path }))),
+        (path, "[a-z]{0,5}")
+            .prop_map(move |(path, words)| named("write", json!({ "filePath": path, "content": words }))),
+        Just(named("list", json!({}))),
+        Just(named("glob", json!({ "pattern": "**/*.txt" }))),
+        Just(named("grep", json!({ "pattern": "a" }))),
+        Just(named("edit", json!({ "filePath": "a.txt", "oldString": "one", "newString": "two" }))),
+        Just(named("todowrite", json!({ "todos": [{ "content": "c", "status": "pending", "priority": "low" }] }))),
+        Just(named("unheard_of", json!({ "a": 1.50 }))),
+        Just(named("read", json!({}))),
+    ]
+}
+
+fn last() -> impl Strategy<Value = Line> {
+    prop_oneof![
+        6 => Just(ends()),
+        2 => Just(ends_with(Finish::ToolCalls)),
+        1 => Just(ends_with(Finish::Length)),
+        1 => Just(refuses()),
+        2 => Just(Line::Fails(ModelErrorKind::Cut)),
+        1 => Just(Line::Fails(ModelErrorKind::Unavailable)),
+        1 => Just(Line::Fails(ModelErrorKind::Overflow)),
+        1 => Just(ends_with(Finish::Error)),
+    ]
+}
+
+fn play() -> impl Strategy<Value = Play> {
+    (proptest::collection::vec(lines(), 0..5), last())
+        .prop_map(|(lines, last)| lines.into_iter().flatten().chain([last]).collect())
+}
+
+fn block() -> impl Strategy<Value = Block> {
+    prop_oneof![
+        3 => "[a-z]{1,8}".prop_map(Block::text),
+        1 => Just(Block::Image { data: "aGk=".into(), mime: "image/png".into(), uri: None }),
+        1 => Just(Block::text("long ".repeat(8_000))),
+        1 => prop_oneof![Just("a.txt"), Just("gone.txt"), Just("picture.png")].prop_map(|path| Block::Link {
+            uri: format!("file://WORKSPACE/{path}"),
+            name: path.to_owned(),
+            title: None,
+            description: None,
+            mime: None,
+            size: None,
+        }),
+    ]
+}
+
+fn turn() -> impl Strategy<Value = Turn> {
+    let context =
+        proptest::option::weighted(0.2, Just(json!({ "current_file": { "path": "a.txt", "selection": "x" } })));
+    (
+        proptest::collection::vec(play(), 0..5),
+        proptest::collection::vec(block(), 1..3),
+        context,
+        proptest::option::weighted(0.3, 1..40usize),
+        proptest::option::weighted(0.3, 1..20usize),
+    )
+        .prop_map(|(plays, content, context, cancel, steer)| Turn { plays, content, context, cancel, steer })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_the_model_is_sent_is_a_function_of_the_facts(turns in proptest::collection::vec(turn(), 1..4)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(check(turns));
+    }
+}
+
+async fn check(turns: Vec<Turn>) {
+    let mut hall = Hall::open(Vec::new());
+    let folder = hall.folder.path().to_owned();
+    std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
+    std::fs::write(folder.join("picture.png"), PNG).unwrap();
+    // A mind is opened with its models: each turn has its own of each.
+    let mut asked = Vec::new();
+    for turn in turns {
+        let model = Script::new(turn.plays);
+        hall.renew(vec![model.clone()]);
+        let mut told = 0;
+        let content = turn.content.into_iter().map(|block| at_home(block, folder.to_str().unwrap())).collect();
+        hall.prompt(content, turn.context.map(Json::from), |_| {
+            told += 1;
+            match () {
+                () if turn.cancel == Some(told) => Act::Cancels,
+                () if turn.steer == Some(told) => Act::Steers("steered".into()),
+                () => Act::Nothing,
+            }
+        })
+        .await;
+        asked.extend(model.asked());
+    }
+    // Files change behind the session's back; what was read of them does not.
+    std::fs::write(folder.join("a.txt"), "other").unwrap();
+    let facts = hall.facts();
+    let mut asked = asked.into_iter();
+    let mut is_silent = false;
+    for (at, fact) in facts.iter().enumerate() {
+        match &fact.event {
+            Event::StepStarted(step) if step.model.is_some() => {
+                let Some(request) = asked.next() else { break };
+                check_pairs(&request.messages);
+                let again = without_last(hall.sent_after(at).await.messages);
+                assert_eq!(again, request.messages, "before fact {at} of {:#?}", names(&facts));
+                is_silent = true;
+            }
+            Event::StepEnded(_) => is_silent = false,
+            Event::RetryScheduled(_) if is_silent => drop(asked.next()),
+            _ => {}
+        }
+    }
+    assert_eq!(asked.next(), None, "{:#?}", names(&facts));
+    check_pairs(&hall.sent_after(facts.len()).await.messages);
+    check_dialects(&facts, &hall.memory);
+}
+
+fn names(facts: &[Fact]) -> Vec<(u64, &'static str)> {
+    facts.iter().map(|fact| (fact.seq, fact.event.name())).collect()
+}
+
+fn at_home(block: Block, folder: &str) -> Block {
+    match block {
+        Block::Link { uri, name, title, description, mime, size } => {
+            Block::Link { uri: uri.replace("WORKSPACE", folder), name, title, description, mime, size }
+        }
+        other => other,
+    }
+}
+
+/// Without the prompt with which the session was taken up again.
+fn without_last(mut messages: Vec<Message>) -> Vec<Message> {
+    let Some(Message::User(inputs)) = messages.last_mut() else { panic!("{messages:?}") };
+    assert_eq!(inputs.pop(), Some(Input::Text(AGAIN.into())));
+    if inputs.is_empty() {
+        messages.pop();
+    }
+    messages
+}
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
