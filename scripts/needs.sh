@@ -17,6 +17,8 @@ missing=()
 need() { command -v "$1" >/dev/null || missing+=("$2"); }
 need git git
 need cc gcc
+# Without it the tests of that sandbox are skipped, and the product falls back to the kernel's own.
+need bwrap bubblewrap
 if ! command -v "${CHROMIUM:-/usr/bin/chromium}" >/dev/null; then missing+=(chromium); fi
 
 if [ "${#missing[@]}" -gt 0 ]; then

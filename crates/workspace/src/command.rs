@@ -10,20 +10,23 @@ mod family;
 mod keeper;
 mod order;
 mod running;
+mod sandbox;
+mod scratch;
 mod surroundings;
 mod text;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{self, Stdio};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 
 pub use keeper::keep;
-use order::Order;
+use order::{Order, Report, Sandbox};
 pub use running::Running;
+use sandbox::Bounds;
+use scratch::Scratch;
 
 /// The first argument of the keeper: a program that gets it calls [`keep`] before it does anything else.
 pub const KEEP: &str = "__keep";
@@ -31,9 +34,11 @@ pub const KEEP: &str = "__keep";
 /// The kernel takes no longer argument: 32 pages, with the NUL.
 const LONGEST_LINE: usize = (128 << 10) - 1;
 
+/// For finding out whether a sandbox works. Where it does, it is there in a few milliseconds.
+const PROBING: Duration = Duration::from_secs(5);
+
 /// How strongly commands are confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     Bubblewrap,
     Landlock,
@@ -47,6 +52,9 @@ pub struct Shell {
     program: PathBuf,
     level: Level,
     passed: Vec<OsString>,
+    hidden: Vec<PathBuf>,
+    /// Where there is a sandbox: without one, the system's own is there to be written.
+    scratch: Option<Scratch>,
 }
 
 #[derive(Debug, Clone)]
@@ -103,20 +111,73 @@ impl Level {
             Level::None => "none",
         }
     }
+
+    /// What a command can do in spite of it, for people to know.
+    pub fn cannot_stop(self) -> &'static [&'static str] {
+        match self {
+            Level::Bubblewrap => &[
+                "using the network, with the services of this machine",
+                "reading files that are no known secrets",
+                "using up memory, processor and disk",
+            ],
+            Level::Landlock => &[
+                "using the network, with the services of this machine",
+                "reading files that are no known secrets, and the names of those that are",
+                "changing the configuration and the hooks of the workspace's git",
+                "reading what is hidden inside the workspace itself",
+                "talking to other programs over their sockets",
+                "seeing which other processes run",
+                "emptying files outside, on Linux before 6.2; ending other processes, before 6.12",
+                "using up memory, processor and disk",
+            ],
+            Level::None => &["anything that you yourself can do on this machine"],
+        }
+    }
 }
 
 impl Shell {
-    /// Finds out what the machine can do. `keeper` is the program that keeps commands: started with [`KEEP`] as its first
-    /// argument it calls [`keep`].
+    /// Finds the strongest sandbox that works here. `keeper` is the program that keeps commands: started with [`KEEP`] as
+    /// its first argument it calls [`keep`]. Blocks, for some milliseconds.
     pub fn probe(keeper: &Path) -> Self {
+        for level in [Level::Bubblewrap, Level::Landlock] {
+            match Shell::at(keeper, level) {
+                Ok(shell) => return shell,
+                Err(error) => tracing::info!(level = level.name(), %error, "a sandbox cannot be used here"),
+            }
+        }
+        Shell::new(keeper, Level::None, None)
+    }
+
+    /// With one sandbox and no other, or the reason why it does not work here. Blocks.
+    pub fn at(keeper: &Path, level: Level) -> std::io::Result<Self> {
+        match level {
+            Level::Bubblewrap | Level::Landlock => {
+                let shell = Shell::new(keeper, level, Some(Scratch::new()?));
+                shell.try_out()?;
+                Ok(shell)
+            }
+            Level::None => Ok(Shell::new(keeper, level, None)),
+        }
+    }
+
+    fn new(keeper: &Path, level: Level, scratch: Option<Scratch>) -> Self {
         let program = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"].map(PathBuf::from);
         let program = program.into_iter().find(|bash| bash.exists()).unwrap_or_else(|| PathBuf::from("/bin/sh"));
-        Shell { keeper: keeper.to_owned(), program, level: Level::None, passed: Vec::new() }
+        // The file of this very process, if that is the keeper, may be replaced while it runs.
+        let is_me = cfg!(target_os = "linux") && std::env::current_exe().is_ok_and(|me| me == keeper);
+        let keeper = if is_me { PathBuf::from("/proc/self/exe") } else { keeper.to_owned() };
+        Shell { keeper, program, level, passed: Vec::new(), hidden: Vec::new(), scratch }
     }
 
     /// Names of the environment that commands get besides the usual ones.
     pub fn passing(mut self, names: impl IntoIterator<Item = OsString>) -> Self {
         self.passed.extend(names);
+        self
+    }
+
+    /// Files and folders that commands do not see, besides the usual secrets in a home folder.
+    pub fn hiding(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.hidden.extend(paths);
         self
     }
 
@@ -133,13 +194,47 @@ impl Shell {
             return Err(CommandError::Nul);
         }
         let (workspace, folder) = folders(job)?;
-        let order = Order { program: self.program.clone(), time_limit: job.time_limit, level: self.level, workspace };
-        let order = serde_json::to_string(&order).map_err(|error| CommandError::Start(error.into()))?;
-        let mut command = Command::new(&self.keeper);
-        command.arg(KEEP).arg(order).arg(&job.line).current_dir(&folder);
-        command.env_clear().envs(surroundings::of(&self.passed));
+        let command = self.keeper(workspace, folder, &job.line, job.time_limit).map_err(CommandError::Start)?;
+        Running::start(Command::from(command)).map_err(CommandError::Start)
+    }
+
+    fn keeper(
+        &self,
+        workspace: PathBuf,
+        folder: PathBuf,
+        line: &str,
+        time_limit: Duration,
+    ) -> std::io::Result<process::Command> {
+        let mut command = process::Command::new(&self.keeper);
+        command.current_dir(&folder).env_clear().envs(surroundings::of(&self.passed));
+        let scratch = self.scratch.as_ref().map(|scratch| scratch.path().to_owned());
+        let bounds = scratch.map(|scratch| Bounds::new(workspace, folder, scratch, &self.hidden));
+        if let Some(bounds) = &bounds {
+            command.envs(surroundings::confined(self.level, &bounds.scratch));
+        }
+        let sandbox = match (self.level, bounds) {
+            (Level::Bubblewrap, Some(bounds)) => Sandbox::Bubblewrap(bounds),
+            (Level::Landlock, Some(bounds)) => Sandbox::Landlock(bounds),
+            (_, _) => Sandbox::None,
+        };
+        let order = Order { program: self.program.clone(), time_limit, sandbox };
+        command.arg(KEEP).arg(serde_json::to_string(&order)?).arg(line);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running::start(command).map_err(CommandError::Start)
+        Ok(command)
+    }
+
+    /// Runs what does nothing.
+    fn try_out(&self) -> std::io::Result<()> {
+        let nowhere = std::env::temp_dir().canonicalize()?;
+        let mut keeper = self.keeper(nowhere.clone(), nowhere, "true", PROBING)?.spawn()?;
+        let leash = keeper.stdin.take();
+        let said = keeper.wait_with_output()?.stderr;
+        drop(leash);
+        match Report::find(&said) {
+            Some(Report::Ended { code: Some(0), .. }) => Ok(()),
+            Some(Report::Failed { words }) => Err(std::io::Error::other(words)),
+            Some(Report::Ended { .. }) | None => Err(std::io::Error::other("the shell does not run in it")),
+        }
     }
 }
 

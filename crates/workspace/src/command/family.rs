@@ -3,7 +3,22 @@
 //! On Linux a keeper is a subreaper: a process whose parent ends becomes its child, so that all of them stay
 //! descendants, and having no child at all means that none is left. Elsewhere the process group is all there is.
 
+#[cfg(target_os = "linux")]
+use std::collections::HashMap;
+
 use rustix::process::{Pid, Signal, kill_process_group};
+
+/// From here on no process of the same person gets at the open files of this one, and with them at the leash. It is
+/// not so for root's.
+#[cfg(target_os = "linux")]
+pub(super) fn close_off() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    // Where it cannot be done, nothing else changes.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn close_off() {}
 
 #[cfg(target_os = "linux")]
 pub(super) fn adopt() -> std::io::Result<()> {
@@ -15,6 +30,15 @@ pub(super) fn adopt() -> std::io::Result<()> {
 pub(super) fn adopt() -> std::io::Result<()> {
     Ok(())
 }
+
+/// Ends what is left of the group of a command that has ended, where that is not known to be nothing.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn sweep(group: Pid) {
+    let _ = kill_process_group(group, Signal::KILL);
+}
+
+#[cfg(target_os = "linux")]
+pub(super) fn sweep(_: Pid) {}
 
 /// Signals the group of the command, and every descendant that has left it. A process that goes meanwhile, or may not
 /// be signalled, is passed over: the caller looks again.
@@ -28,23 +52,17 @@ pub(super) fn signal(group: Pid, signal: Signal) {
 /// The descendants of this process that have not ended.
 #[cfg(target_os = "linux")]
 pub(super) fn living() -> Vec<Pid> {
-    use std::collections::HashMap;
-
-    let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<i32>().ok()) else { continue };
-        let Ok(stat) = std::fs::read(entry.path().join("stat")) else { continue };
-        let Some((parent, is_living)) = parent_in(&stat) else { continue };
-        children.entry(parent).or_default().push((pid, is_living));
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in processes() {
+        children.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
     let mut parents = vec![rustix::process::getpid().as_raw_nonzero().get()];
     while let Some(parent) = parents.pop() {
-        for (pid, is_living) in children.remove(&parent).into_iter().flatten() {
-            parents.push(pid);
-            if is_living {
-                found.extend(Pid::from_raw(pid));
+        for process in children.remove(&parent).into_iter().flatten() {
+            parents.push(process.id);
+            if process.is_living {
+                found.extend(Pid::from_raw(process.id));
             }
         }
     }
@@ -56,14 +74,58 @@ pub(super) fn living() -> Vec<Pid> {
     Vec::new()
 }
 
-/// The parent, and whether it has not ended, from `/proc/<pid>/stat`: the name before them is in brackets and may
-/// itself hold any character.
+/// Ends all processes of a session. False: some are still there after a while.
 #[cfg(target_os = "linux")]
-fn parent_in(stat: &[u8]) -> Option<(i32, bool)> {
+pub(super) fn end_session(session: Pid) -> bool {
+    let session = session.as_raw_nonzero().get();
+    // A process may have started another one before it was killed.
+    for _ in 0..300 {
+        let mut is_any = false;
+        for process in processes().filter(|process| process.session == session && process.is_living) {
+            is_any = true;
+            if let Some(id) = Pid::from_raw(process.id) {
+                let _ = rustix::process::kill_process(id, Signal::KILL);
+            }
+        }
+        if !is_any {
+            return true;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn end_session(_: Pid) -> bool {
+    false
+}
+
+#[cfg(target_os = "linux")]
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    id: i32,
+    parent: i32,
+    session: i32,
+    is_living: bool,
+}
+
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let id = entry.file_name().to_str()?.parse::<i32>().ok()?;
+        process(id, &std::fs::read(entry.path().join("stat")).ok()?)
+    })
+}
+
+/// From `/proc/<id>/stat`: the name that comes first is in brackets and may itself hold any character.
+#[cfg(target_os = "linux")]
+fn process(id: i32, stat: &[u8]) -> Option<Process> {
     let rest = &stat[stat.iter().rposition(|byte| *byte == b')')? + 1..];
     let mut fields = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
     let is_living = !["Z", "X"].contains(&fields.next()?);
-    Some((fields.next()?.parse().ok()?, is_living))
+    let (parent, _, session) = (fields.next()?, fields.next()?, fields.next()?);
+    Some(Process { id, parent: parent.parse().ok()?, session: session.parse().ok()?, is_living })
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -72,8 +134,9 @@ mod tests {
 
     #[test]
     fn a_name_with_brackets_does_not_hide_the_parent() {
-        assert_eq!(parent_in(b"12 (a) R 1 (b) S 34 12 12"), Some((34, true)));
-        assert_eq!(parent_in(b"12 (x) Z 7 12"), Some((7, false)));
-        assert_eq!(parent_in(b"12"), None);
+        let found = Process { id: 12, parent: 34, session: 9, is_living: true };
+        assert_eq!(process(12, b"12 (a) R 1 (b) S 34 12 9 0"), Some(found));
+        assert!(!process(12, b"12 (x) Z 7 12 12").unwrap().is_living);
+        assert_eq!(process(12, b"12"), None);
     }
 }

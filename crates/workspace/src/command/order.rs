@@ -6,15 +6,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Level;
+use super::sandbox::Bounds;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Order {
     /// The shell.
     pub(super) program: PathBuf,
     pub(super) time_limit: Duration,
-    pub(super) level: Level,
-    pub(super) workspace: PathBuf,
+    pub(super) sandbox: Sandbox,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Sandbox {
+    Bubblewrap(Bounds),
+    Landlock(Bounds),
+    None,
 }
 
 /// How a command ended, as its keeper saw it.
@@ -30,13 +37,13 @@ impl Report {
         Report::Failed { words: format!("{what}: {error}") }
     }
 
-    /// The first report among what came from a keeper; whatever else it said is why there is none.
-    pub(super) fn find(said: &[u8]) -> Self {
+    /// The first report among what came from a keeper; whatever else it said is why there is none. `None`: it was killed.
+    pub(super) fn find(said: &[u8]) -> Option<Self> {
         let said = String::from_utf8_lossy(said);
         let report = said.lines().find_map(|line| serde_json::from_str(line).ok());
-        report.unwrap_or_else(|| match said.trim() {
-            "" => Report::Failed { words: "its keeper was killed".to_owned() },
-            said => Report::Failed { words: said.to_owned() },
+        report.or_else(|| match said.trim() {
+            "" => None,
+            said => Some(Report::Failed { words: said.to_owned() }),
         })
     }
 }

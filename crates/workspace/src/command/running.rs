@@ -6,13 +6,14 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
+use rustix::process::Pid;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::order::Report;
 use super::text::Repair;
-use super::{Exit, Heard};
+use super::{Exit, Heard, family};
 
 /// A flood comes in pieces of this size.
 const PIECE: usize = 16 << 10;
@@ -36,6 +37,8 @@ const DRAINING: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Running {
     keeper: Child,
+    /// Every keeper begins one.
+    session: Option<Pid>,
     /// Everything ends when this is closed.
     leash: Option<ChildStdin>,
     /// `None`: it has come to its end.
@@ -58,7 +61,9 @@ pub struct Running {
 impl Running {
     pub(super) fn start(mut keeper: Command) -> io::Result<Self> {
         let mut keeper = keeper.spawn()?;
+        let id = keeper.id().and_then(|id| i32::try_from(id).ok());
         Ok(Running {
+            session: id.and_then(Pid::from_raw),
             leash: keeper.stdin.take(),
             output: keeper.stdout.take(),
             report: keeper.stderr.take(),
@@ -142,13 +147,28 @@ impl Running {
         if !rest.is_empty() {
             return Some(Heard::Output(rest));
         }
-        self.is_over = true;
-        Some(match Report::find(&self.said) {
-            Report::Ended { code, signal, timed_out, left_behind } => {
+        let heard = match Report::find(&self.said) {
+            Some(Report::Ended { code, signal, timed_out, left_behind }) => {
                 Heard::Ended(Exit { code, signal, timed_out, left_behind, lost: self.lost })
             }
-            Report::Failed { words } => Heard::Failed(words),
-        })
+            Some(Report::Failed { words }) => Heard::Failed(words),
+            None => {
+                self.bury().await;
+                Heard::Failed("its keeper was killed".to_owned())
+            }
+        };
+        self.is_over = true;
+        Some(heard)
+    }
+
+    /// Ends what a keeper that was killed has left. One that got away into a session of its own is not found.
+    async fn bury(&self) {
+        if let Some(session) = self.session {
+            let ended = tokio::task::spawn_blocking(move || family::end_session(session)).await;
+            if !matches!(ended, Ok(true)) {
+                tracing::warn!("a keeper was killed, and processes of its command may be left");
+            }
+        }
     }
 
     /// What is still in the pipe when the keeper has gone.

@@ -2,6 +2,9 @@
 //! environment never reaches them.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use super::Level;
 
 /// Passed on as they are. Who one is, where things are, how they are shown.
 const PASSED: &[&str] = &[
@@ -45,9 +48,23 @@ const SET: &[(&str, &str)] = &[
     ("VISUAL", "false"),
 ];
 
+/// What cannot do without a folder to write to in a home that cannot be written.
+const CACHES: &[(&str, &str)] = &[("GOCACHE", "go-build"), ("npm_config_cache", "npm")];
+
 pub(super) fn of(also: &[OsString]) -> impl Iterator<Item = (OsString, OsString)> {
-    let passed = std::env::vars_os().filter(|(name, _)| is_passed(name) || also.contains(name) && !is_ours(name));
+    let is_wanted = |name: &OsStr| is_passed(name) || also.iter().any(|also| also == name) && !is_ours(name);
+    let passed = std::env::vars_os().filter(move |(name, _)| is_wanted(name));
     passed.chain(SET.iter().map(|(name, value)| (name.into(), value.into())))
+}
+
+/// What is different in a sandbox.
+pub(super) fn confined(level: Level, scratch: &Path) -> impl Iterator<Item = (OsString, OsString)> {
+    let scratch = match level {
+        Level::Bubblewrap => Path::new("/tmp"),
+        Level::Landlock | Level::None => scratch,
+    };
+    let caches = CACHES.iter().map(|(name, folder)| (name.into(), scratch.join(folder).into()));
+    caches.chain([("TMPDIR".into(), scratch.into())])
 }
 
 fn is_passed(name: &OsStr) -> bool {

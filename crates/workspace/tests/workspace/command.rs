@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tolka_workspace::command::{CommandError, Exit, Heard, Job, Running, Shell};
+use tolka_workspace::command::{CommandError, Exit, Heard, Job, Level, Running, Shell};
 
 pub(crate) fn shell() -> Shell {
-    Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-keeper")))
+    Shell::at(Path::new(env!("CARGO_BIN_EXE_tolka-keeper")), Level::None).unwrap()
 }
 
 pub(crate) fn job(workspace: &Path, line: &str) -> Job {
@@ -182,7 +182,7 @@ async fn too_much_time_ends_it() {
 }
 
 /// Each of them starts a `sleep` that tries to stay, and says `begun`.
-fn runaways(nap: &str) -> [String; 6] {
+pub(crate) fn runaways(nap: &str) -> [String; 6] {
     [
         format!("sleep {nap} & echo begun; wait"),
         format!("setsid sleep {nap} & echo begun; wait"),

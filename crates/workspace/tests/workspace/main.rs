@@ -15,4 +15,5 @@ mod house;
 mod nested;
 mod refused;
 mod same;
+mod sandbox;
 mod search;
