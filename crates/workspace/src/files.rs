@@ -9,6 +9,7 @@ mod write;
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::folder::{Folder, FolderError, Found};
@@ -143,7 +144,19 @@ impl Files {
     /// anything else there is left alone and refused. Keeps the mode of a file that is there.
     pub fn write(&self, path: &str, bytes: &[u8], before: Option<&[u8]>) -> Result<(), FileError> {
         let path = self.relative(path)?;
-        write::write(&self.folder, &path, bytes, before)
+        write::write(&self.folder, &path, bytes, before, None)
+    }
+
+    /// A file that was not there, with a mode if it takes the place of another.
+    pub(crate) fn write_new(&self, path: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), FileError> {
+        let path = self.relative(path)?;
+        write::write(&self.folder, &path, bytes, None, mode)
+    }
+
+    /// What may be done with a file, if it is there.
+    pub(crate) fn mode(&self, path: &str) -> Option<u32> {
+        let (file, _) = self.folder.read(&self.inside(path).ok()?).ok()?;
+        Some(file.metadata().ok()?.permissions().mode() & 0o7777)
     }
 
     /// Removes a file, if it is still what the caller believes; of a link, the link.

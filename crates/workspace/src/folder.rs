@@ -100,6 +100,8 @@ impl Folder {
             Errno::NOENT | Errno::NOTDIR => FolderError::NotFound { path: named() },
             Errno::LOOP if last == LastLink::Refused => FolderError::IsLink { path: named() },
             Errno::XDEV | Errno::LOOP => FolderError::Outside { path: named() },
+            // What a socket, and a device without a driver, say.
+            Errno::NXIO | Errno::NODEV => FolderError::NoContent { path: named() },
             error => FolderError::Unreadable { path: named(), error: error.into() },
         };
         let relative = relative(path).ok_or_else(|| FolderError::Outside { path: named() })?;
@@ -221,7 +223,7 @@ mod tests {
         symlink("a", dir.path().join("inside")).unwrap();
         symlink("/etc", dir.path().join("outside")).unwrap();
         symlink("../..", dir.path().join("a/up")).unwrap();
-        symlink("b/../../inside/b/file", dir.path().join("a/link")).unwrap();
+        symlink("../inside/../a/b/../b/file", dir.path().join("a/link")).unwrap();
         symlink("round", dir.path().join("round")).unwrap();
         let root = Folder::open(dir.path()).unwrap();
         let step = |path: &str, last| walk::open(root.0.as_fd(), Path::new(path), last).map(drop);

@@ -99,6 +99,11 @@ impl<'a> Lines<'a> {
         start..end
     }
 
+    /// These lines as they are, line ends included.
+    pub(crate) fn text(&self, lines: &Range<usize>) -> &'a str {
+        &self.text[self.bytes(lines)]
+    }
+
     /// Where the line ends, without its line end.
     pub(crate) fn end(&self, n: usize) -> usize {
         self.lines[n].end

@@ -21,7 +21,14 @@ pub fn is_leftover(name: &str) -> bool {
     name.starts_with(LEFTOVER.0) && name.ends_with(LEFTOVER.1)
 }
 
-pub(super) fn write(folder: &Folder, path: &str, bytes: &[u8], before: Option<&[u8]>) -> Result<(), FileError> {
+/// `mode` is for a file that is not there.
+pub(super) fn write(
+    folder: &Folder,
+    path: &str,
+    bytes: &[u8],
+    before: Option<&[u8]>,
+    mode: Option<u32>,
+) -> Result<(), FileError> {
     let missing = if before.is_some() { Missing::Refused } else { Missing::Made };
     let place = folder.place(path, LastLink::Followed, missing).map_err(|error| walked(path, error))?;
     let there = there(&place, path)?;
@@ -33,7 +40,12 @@ pub(super) fn write(folder: &Folder, path: &str, bytes: &[u8], before: Option<&[
             .map_err(|error| unwritable(path, error))?,
         (None, None) => {}
     }
-    let part = Part::new(&place, bytes, there.as_ref().map(|(_, about)| about)).map_err(|e| unwritable(path, e))?;
+    let like = match (&there, mode) {
+        (Some((_, about)), _) => Like::File(about),
+        (None, Some(mode)) => Like::Mode(mode),
+        (None, None) => Like::New,
+    };
+    let part = Part::new(&place, bytes, like).map_err(|error| unwritable(path, error))?;
     match before {
         None => part.put_new(&place).map_err(|error| match error {
             Errno::EXIST => FileError::Exists { path: path.to_owned() },
@@ -106,6 +118,14 @@ fn holds(mut file: File, mut expected: &[u8]) -> io::Result<bool> {
     }
 }
 
+/// What a file takes after.
+#[derive(Clone, Copy)]
+enum Like<'a> {
+    File(&'a Stat),
+    Mode(u32),
+    New,
+}
+
 /// A file that is whole and has no place yet. Dropped, it is taken away.
 struct Part<'a> {
     folder: &'a OwnedFd,
@@ -114,17 +134,19 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(place: &'a Place, bytes: &[u8], like: Option<&Stat>) -> io::Result<Self> {
+    fn new(place: &'a Place, bytes: &[u8], like: Like<'_>) -> io::Result<Self> {
         // Nobody else may read what takes the place of a file that is private, not even for a moment.
-        let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
+        let mode = Mode::from_raw_mode(if matches!(like, Like::New) { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Seeded by the system, so that nobody can be there first.
         let name = format!("{}{:016x}{}", LEFTOVER.0, RandomState::new().hash_one(std::process::id()), LEFTOVER.1);
         let mut file: File = openat(&place.folder, &name, flags, mode)?.into();
         let part = Part { folder: &place.folder, name, is_placed: false };
         file.write_all(bytes)?;
-        if let Some(like) = like {
-            take_after(&file, like)?;
+        match like {
+            Like::File(about) => take_after(&file, about)?,
+            Like::Mode(mode) => fchmod(&file, Mode::from_raw_mode(mode))?,
+            Like::New => {}
         }
         file.sync_all()?;
         Ok(part)

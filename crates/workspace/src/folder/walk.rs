@@ -1,7 +1,7 @@
 //! Looking a path up name by name: where the kernel has no `openat2`, and for writing, which must know the real names.
 //!
 //! No step follows a link, so nothing that is swapped in leads out. A link that is met is put into the path as text and
-//! the look-up begins anew from the root; all names before it are folders themselves, so a `..` in it is one name less.
+//! the look-up begins anew from the root. A `..` in a link takes one name away once all before it are known as folders.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -118,18 +118,26 @@ enum Step {
     There(OwnedFd),
     /// The name at this place is a link.
     Link(usize, OsString),
+    /// The name at this place is `..`, and all before it are folders.
+    Up(usize),
 }
 
 impl Walk<'_> {
     /// The folder of the last name, and the names without links that lead there.
     fn parent(&mut self, mut names: Vec<OsString>, last: LastLink) -> Result<(OwnedFd, Vec<OsString>), WalkError> {
-        for _ in 0..=MOST_LINKS {
+        let mut links = 0;
+        loop {
             match self.once(&names, last)? {
                 Step::There(folder) => return Ok((folder, names)),
-                Step::Link(at, target) => names = spliced(&names, at, Path::new(&target))?,
+                Step::Up(0) => return Err(Errno::XDEV.into()),
+                Step::Up(at) => drop(names.drain(at - 1..=at)),
+                Step::Link(..) if links == MOST_LINKS => return Err(Errno::LOOP.into()),
+                Step::Link(at, target) => {
+                    names = spliced(&names, at, Path::new(&target))?;
+                    links += 1;
+                }
             }
         }
-        Err(Errno::LOOP.into())
     }
 
     fn once(&mut self, names: &[OsString], last: LastLink) -> Result<Step, WalkError> {
@@ -140,6 +148,9 @@ impl Walk<'_> {
         let mut at = self.root.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
         let Some((end, folders)) = names.split_last() else { return Ok(Step::There(at)) };
         for (n, name) in folders.iter().enumerate() {
+            if name == ".." {
+                return Ok(Step::Up(n));
+            }
             at = match openat(&at, name, THROUGH, Mode::empty()) {
                 Err(Errno::NOTDIR | Errno::LOOP) => match link(&at, name)? {
                     Some(target) => return Ok(Step::Link(n, target)),
@@ -150,6 +161,7 @@ impl Walk<'_> {
             };
         }
         match last {
+            _ if end == ".." => Ok(Step::Up(folders.len())),
             LastLink::Followed => Ok(match link(&at, end)? {
                 Some(target) => Step::Link(folders.len(), target),
                 None => Step::There(at),
@@ -188,7 +200,7 @@ fn spliced(names: &[OsString], at: usize, target: &Path) -> rustix::io::Result<V
         match part {
             Component::Normal(name) => out.push(name.to_owned()),
             Component::CurDir => {}
-            Component::ParentDir => drop(out.pop().ok_or(Errno::XDEV)?),
+            Component::ParentDir => out.push("..".into()),
             Component::RootDir | Component::Prefix(_) => return Err(Errno::XDEV),
         }
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
 mod artifact;
+mod attacks;
 mod bench;
 mod changes;
 mod checkpoint;
@@ -13,6 +14,7 @@ mod files;
 mod forget;
 mod house;
 mod nested;
+mod patch;
 mod refused;
 mod same;
 mod sandbox;
