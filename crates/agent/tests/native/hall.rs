@@ -334,7 +334,7 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         rules: Rules(vec![allow]),
         grants: Arc::new(Grants::new(folder)),
         patience: Patience::default(),
-        shell: Arc::new(Shell::probe(Path::new("/nonexistent"))),
+        shell: Arc::new(Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper")))),
         checkpoints: None,
         titles: Titles::Prompt,
         instructions: None,

@@ -159,3 +159,35 @@ async fn files_outside_are_read_only_with_leave() {
         assert_eq!(sent.contains("from outside"), expected, "{sent}");
     }
 }
+
+#[tokio::test]
+async fn a_cancel_ends_a_command_with_all_that_it_started() {
+    let line = "echo begun; (while true; do echo x >> alive; sleep 0.05; done) & sleep 1000";
+    let model = Script::new(vec![calls([("bash", json!({ "command": line, "description": "waits" }))])]);
+    let mut hall = Hall::open(vec![model.clone()]);
+    let ended = hall
+        .say_until("Wait", |fact| matches!(&fact.event, Event::OutputAppended(output) if output.text.contains("begun")))
+        .await;
+    assert_eq!(ended.stop, Stop::Cancelled);
+    let alive = || std::fs::metadata(hall.folder.path().join("alive")).map_or(0, |file| file.len());
+    let before = alive();
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(alive(), before, "what the command started goes on");
+    assert_eq!(hall.say("And?").await.stop, Stop::EndTurn);
+    let sent = model.asked()[1].messages.clone();
+    crate::halted::check_pairs(&sent);
+    let said = format!("{sent:?}");
+    assert!(said.contains("begun") && said.contains("cancelled"), "the model learns what came until then: {said}");
+}
+
+#[tokio::test]
+async fn a_failing_command_is_told_and_the_turn_goes_on() {
+    let model = Script::new(vec![
+        calls([("bash", json!({ "command": "echo oops >&2; exit 3", "description": "fails" }))]),
+        vec![text("It failed."), ends()],
+    ]);
+    let mut hall = Hall::open(vec![model.clone()]);
+    assert_eq!(hall.say("Run").await.stop, Stop::EndTurn);
+    let results = results(&model.asked()[1].messages);
+    assert!(results[0].0.contains("oops") && results[0].0.contains('3'), "{results:?}");
+}

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tolka_agent::ModelAbout;
-use tolka_agent::native::model::{Endpoint, Model, ModelErrorKind, OpenAi, OpenAiOptions, Secret};
+use tolka_agent::native::model::{
+    Anthropic, AnthropicOptions, Endpoint, Model, ModelErrorKind, OpenAi, OpenAiOptions, Secret,
+};
 use tolka_facts::event::{FailureKind, Finish, Model as ModelName, Stop};
 use tolka_facts::{Block, Event, Fact};
 use tolka_scripted::{Answer, Beat, Call, Cut, Ending, Reasoning, Script, Scripted, Wire};
@@ -24,7 +26,10 @@ fn model(wire: Wire, provider: &Scripted, key: &str) -> Arc<dyn Model> {
     endpoint.key_name = Some("SCRIPTED_API_KEY".to_owned());
     match wire {
         Wire::OpenAi => Arc::new(OpenAi::new(endpoint, about, OpenAiOptions::default())),
-        Wire::Anthropic => panic!(),
+        Wire::Anthropic => {
+            let options = AnthropicOptions { thinking: Some(2_000), ..AnthropicOptions::default() };
+            Arc::new(Anthropic::new(endpoint, about, options))
+        }
     }
 }
 
@@ -39,7 +44,7 @@ fn finishes(facts: &[Fact]) -> Vec<Finish> {
 
 #[tokio::test]
 async fn a_long_turn_goes_over_both_wires() {
-    for wire in [Wire::OpenAi] {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
         let call = |name: &str, input| Call::new(name, input);
         let provider = start(vec![
             Answer::status(429).header("retry-after", "0"),
@@ -107,7 +112,7 @@ async fn a_long_turn_goes_over_both_wires() {
 
 #[tokio::test]
 async fn a_wrong_key_is_named_and_not_shown() {
-    for wire in [Wire::OpenAi] {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
         let provider = start(vec![Answer::text("Hello.")]);
         let mut hall = Hall::open(vec![model(wire, &provider, "sk-wrong")]);
         let failure = hall.say("Hi").await.failure.unwrap();
@@ -120,7 +125,7 @@ async fn a_wrong_key_is_named_and_not_shown() {
 
 #[tokio::test]
 async fn a_cancel_ends_the_request() {
-    for wire in [Wire::OpenAi] {
+    for wire in [Wire::OpenAi, Wire::Anthropic] {
         let provider = start(vec![Answer::beats([Beat::Text("Well, ".into()), Beat::Hang])]);
         let mut hall = Hall::open(vec![model(wire, &provider, KEY)]);
         let ended = hall.say_until("Hi", |fact| matches!(fact.event, Event::TextAppended(_))).await;
