@@ -39,12 +39,14 @@ pub(super) fn of_model(error: &ModelError, model: &ModelName, tries: u32) -> Fai
     }
 }
 
-pub(super) fn unknown_model(wanted: &ModelName, known: &[String]) -> Failed {
-    let (provider, id) = (&wanted.provider, &wanted.id);
-    let message = format!(
-        "There is no model {provider}/{id} here. Choose one of: {}; `tolka models` says more.",
-        known.join(", ")
-    );
+pub(super) fn unknown_model(wanted: Option<&ModelName>, known: &[String]) -> Failed {
+    let named = wanted.map(|wanted| format!(" {}/{}", wanted.provider, wanted.id)).unwrap_or_default();
+    let message = match known {
+        [] => "No model is configured. `tolka models` says what can be used and what is missing.".to_owned(),
+        known => {
+            format!("There is no model{named} here. Choose one of: {}; `tolka models` says more.", known.join(", "))
+        }
+    };
     Failed { kind: FailureKind::Provider, message, code: None, retryable: false, details: None }
 }
 

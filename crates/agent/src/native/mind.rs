@@ -76,6 +76,11 @@ impl NativeMind {
             Ok(model) => model,
             Err(failure) => return Ok(Stopped::Failed(Box::new(failure))),
         };
+        if let Some(lost) = head.model.as_ref().filter(|usual| prompt.model.is_none() && **usual != model.about().model)
+        {
+            let why = format!("{}/{} is not configured any more.", lost.provider, lost.id);
+            notice(teller, "The session goes on with another model", why).await?;
+        }
         let mode = prompt.mode.as_deref().filter(|mode| *mode == instructions::PLAN).unwrap_or(BUILD).to_owned();
         self.name_session(prompt, &model, teller).await?;
 
@@ -104,18 +109,19 @@ impl NativeMind {
     /// The model that the prompt names, else the session's, else the usual one.
     fn choose(&self, wanted: Option<&ModelName>, usual: Option<&ModelName>) -> Result<Arc<dyn Model>, Failed> {
         let models = &self.settings.models;
-        let find = |wanted: &ModelName| models.iter().find(|model| model.about().model == *wanted);
-        let known = || {
-            models.iter().map(|m| format!("{}/{}", m.about().model.provider, m.about().model.id)).collect::<Vec<_>>()
+        // Some clients know models by their ids alone.
+        let is_meant = |known: &ModelName, wanted: &ModelName| {
+            known == wanted || wanted.provider.is_empty() && known.id == wanted.id
         };
-        match wanted {
-            Some(wanted) => find(wanted).cloned().ok_or_else(|| failure::unknown_model(wanted, &known())),
-            None => {
-                let model = usual.and_then(find).or(models.first());
-                let none = ModelName { provider: "none".to_owned(), id: "configured".to_owned() };
-                model.cloned().ok_or_else(|| failure::unknown_model(usual.unwrap_or(&none), &known()))
-            }
-        }
+        let find = |wanted: &ModelName| models.iter().find(|model| is_meant(&model.about().model, wanted));
+        let model = match wanted {
+            Some(wanted) => find(wanted),
+            None => usual.and_then(find).or(models.first()),
+        };
+        model.cloned().ok_or_else(|| {
+            let known = models.iter().map(|m| format!("{}/{}", m.about().model.provider, m.about().model.id));
+            failure::unknown_model(wanted.or(usual), &known.collect::<Vec<_>>())
+        })
     }
 
     async fn name_session(&mut self, prompt: &Prompt, model: &Arc<dyn Model>, teller: &Teller) -> Result<(), Gone> {
