@@ -59,6 +59,7 @@ impl Look {
     }
 
     fn at_most(workspace: &Path, most: usize) -> Self {
+        let Ok(workspace) = &workspace.canonicalize() else { return Look::default() };
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(THREADS));
         let walk = WalkBuilder::new(workspace)
             .standard_filters(false)

@@ -75,7 +75,7 @@ fn run(mut args: impl Iterator<Item = OsString>) -> Result<Option<Report>, Strin
     let time_limit = match order.sandbox {
         // The keeper inside is the one that counts it, unless it is stopped.
         Sandbox::Bubblewrap(_) => order.time_limit.saturating_add(SLACK),
-        Sandbox::Landlock(_) | Sandbox::None => order.time_limit,
+        Sandbox::Landlock(_) | Sandbox::Inside | Sandbox::None => order.time_limit,
     };
     // Each of the two threads says two things and three things.
     let (tell, events) = sync_channel(5);
@@ -122,6 +122,10 @@ fn start(order: &Order, line: OsString) -> io::Result<Main> {
             restrict(bounds)?;
             shell(order, line)
         }
+        Sandbox::Inside => {
+            cut_off()?;
+            shell(order, line)
+        }
         Sandbox::None => shell(order, line),
     }
 }
@@ -147,7 +151,7 @@ fn wrapped(bounds: &Bounds, order: &Order, line: OsString) -> io::Result<Main> {
     use super::sandbox::bubblewrap::{Myself, inside};
     let myself = Myself::open()?;
     let mut command = inside(bounds, &myself)?;
-    let inner = Order { sandbox: Sandbox::None, ..order.clone() };
+    let inner = Order { sandbox: Sandbox::Inside, ..order.clone() };
     command.arg(KEEP).arg(serde_json::to_string(&inner)?).arg(line).process_group(0).stdin(Stdio::piped());
     command.stdout(io::stdout().as_fd().try_clone_to_owned()?).stderr(io::stderr().as_fd().try_clone_to_owned()?);
     main(command)
@@ -156,6 +160,16 @@ fn wrapped(bounds: &Bounds, order: &Order, line: OsString) -> io::Result<Main> {
 #[cfg(target_os = "linux")]
 fn restrict(bounds: &Bounds) -> io::Result<()> {
     super::sandbox::landlock::restrict(bounds)
+}
+
+#[cfg(target_os = "linux")]
+fn cut_off() -> io::Result<()> {
+    super::sandbox::landlock::cut_off()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cut_off() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -21,6 +21,8 @@ pub(super) struct Order {
 pub(super) enum Sandbox {
     Bubblewrap(Bounds),
     Landlock(Bounds),
+    /// Inside Bubblewrap.
+    Inside,
     None,
 }
 

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 /// In a person's home, what lets somebody be that person elsewhere.
 const SECRETS: &[&str] = &[
+    ".Xauthority",
     ".aws",
     ".azure",
     ".cargo/credentials",

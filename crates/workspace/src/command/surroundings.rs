@@ -9,6 +9,8 @@ use super::Level;
 /// Passed on as they are. Who one is, where things are, how they are shown.
 const PASSED: &[&str] = &[
     "CARGO_HOME",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
     "GOPATH",
     "GOROOT",
     "HOME",
@@ -17,11 +19,13 @@ const PASSED: &[&str] = &[
     "LANGUAGE",
     "LD_LIBRARY_PATH",
     "LOGNAME",
+    "NIX_SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
     "NVM_DIR",
     "PATH",
     "PNPM_HOME",
     "PYENV_ROOT",
+    "REQUESTS_CA_BUNDLE",
     "RUSTUP_HOME",
     "SHELL",
     "SSL_CERT_DIR",
@@ -34,6 +38,9 @@ const PASSED: &[&str] = &[
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
 ];
+
+/// The way to the network, as long as no password is written in it.
+const PROXIES: &[&str] = &["ALL_PROXY", "FTP_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"];
 
 /// Nobody sits there: what would ask or wait for a key press fails at once instead, and says so. `CI` is not among
 /// them, since it makes tools treat warnings as errors and lock files as frozen.
@@ -52,8 +59,8 @@ const SET: &[(&str, &str)] = &[
 const CACHES: &[(&str, &str)] = &[("GOCACHE", "go-build"), ("npm_config_cache", "npm")];
 
 pub(super) fn of(also: &[OsString]) -> impl Iterator<Item = (OsString, OsString)> {
-    let is_wanted = |name: &OsStr| is_passed(name) || also.iter().any(|also| also == name) && !is_ours(name);
-    let passed = std::env::vars_os().filter(move |(name, _)| is_wanted(name));
+    let is_asked = |name: &OsStr| also.iter().any(|also| also == name) && !is_ours(name);
+    let passed = std::env::vars_os().filter(move |(name, value)| is_passed(name, value) || is_asked(name));
     passed.chain(SET.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
@@ -67,12 +74,32 @@ pub(super) fn confined(level: Level, scratch: &Path) -> impl Iterator<Item = (Os
     caches.chain([("TMPDIR".into(), scratch.into())])
 }
 
-fn is_passed(name: &OsStr) -> bool {
+fn is_passed(name: &OsStr, value: &OsStr) -> bool {
     let Some(name) = name.to_str() else { return false };
-    PASSED.contains(&name) || name.starts_with("LC_")
+    let is_proxy = || PROXIES.contains(&name.to_ascii_uppercase().as_str());
+    let is_open = || !value.as_encoded_bytes().contains(&b'@');
+    PASSED.contains(&name) || name.starts_with("LC_") || is_proxy() && is_open()
 }
 
 /// What Tolka is told by its environment is nobody else's: tokens are among it.
 fn is_ours(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"TOLKA_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_known_to_be_no_secret_is_passed() {
+        let passed = |name: &str, value: &str| is_passed(OsStr::new(name), OsStr::new(value));
+        for (name, value) in [("PATH", "/bin"), ("LC_ALL", "C"), ("https_proxy", "http://proxy:3128")] {
+            assert!(passed(name, value), "{name}");
+        }
+        for name in ["OPENAI_API_KEY", "TOLKA_TOKEN", "SSH_AUTH_SOCK", "GITHUB_TOKEN", "LCX", "EDITOR"] {
+            assert!(!passed(name, "x"), "{name}");
+        }
+        assert!(!passed("HTTP_PROXY", "http://me:secret@proxy"));
+        assert!(is_ours(OsStr::new("TOLKA_TOKEN")));
+    }
 }

@@ -30,6 +30,9 @@ fn every_change_is_told_and_nothing_else() {
     let before = Look::at(&house.workspace);
     assert!(!before.is_partial());
     assert_eq!(told(&before, &house.workspace), []);
+    let way = house.data.with_file_name("way");
+    symlink(&house.workspace, &way).unwrap();
+    assert_eq!(told(&before, &way), []);
 
     house.write("a", "A");
     fs::remove_file(house.workspace.join("b/c")).unwrap();

@@ -55,17 +55,19 @@ pub(crate) async fn wait_for(running: &mut Running, word: &str) -> String {
     text
 }
 
-/// The processes whose environment or arguments hold a word that no other process has.
+/// By number, with their arguments.
+pub(crate) fn processes() -> Vec<(String, String)> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let found = entries.filter_map(|entry| {
+        let line = fs::read(entry.path().join("cmdline")).ok()?;
+        Some((entry.file_name().into_string().ok()?, String::from_utf8_lossy(&line).replace('\0', " ")))
+    });
+    found.filter(|(id, _)| id.parse() != Ok(std::process::id())).collect()
+}
+
+/// The processes whose arguments hold a word that no other process has.
 pub(crate) fn living(word: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let Ok(line) = fs::read(entry.path().join("cmdline")) else { continue };
-        let line = String::from_utf8_lossy(&line).replace('\0', " ");
-        if line.contains(word) && entry.file_name() != std::process::id().to_string().as_str() {
-            found.push(line);
-        }
-    }
-    found
+    processes().into_iter().map(|(_, line)| line).filter(|line| line.contains(word)).collect()
 }
 
 /// A word of which nobody else has the same: a number of seconds to sleep.

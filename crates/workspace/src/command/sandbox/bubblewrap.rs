@@ -12,7 +12,7 @@ use super::{Bounds, root};
 
 /// Of what services keep for others, the few things that are read and open nothing. Sockets there, of the container
 /// engine or the session bus, would be ways out.
-const NEEDED: &[&str] = &["/run/current-system", "/run/opengl-driver", "/run/systemd/resolve"];
+const NEEDED: &[&str] = &["/run/current-system", "/run/opengl-driver"];
 
 /// This very program, to be run inside. By its own open file: its path may be hidden there, or be another program by now.
 /// The file must live until the command is started, and what runs inside inherits it, which tells it nothing.
@@ -43,10 +43,21 @@ pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result
     let mut mounts = Mounts::default();
     mounts.add("/dev", ["--dev"]);
     mounts.add("/proc", ["--proc"]);
+    if root::is_root() {
+        // The settings of the whole machine are there, and belong to root whatever else it has given up.
+        mounts.covered.push(PathBuf::from("/proc"));
+    }
     mounts.cover("/run");
     mounts.add("/var/tmp", ["--tmpfs"]);
     for needed in NEEDED {
         mounts.bind("--ro-bind-try", Path::new(needed), needed);
+    }
+    // How names are looked up is often said there, by one service or another.
+    if let Some(folder) = Path::new("/etc/resolv.conf").canonicalize().ok().as_deref().and_then(Path::parent)
+        && folder.starts_with("/run")
+        && folder != "/run"
+    {
+        mounts.bind("--ro-bind", folder, folder);
     }
     for hidden in &bounds.hidden {
         if hidden.is_dir() {
@@ -71,7 +82,7 @@ pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result
 #[derive(Default)]
 struct Mounts {
     list: Vec<(PathBuf, Vec<PathBuf>)>,
-    /// Empty, and to stay so.
+    /// To stay as they are: most of them empty.
     covered: Vec<PathBuf>,
 }
 

@@ -65,6 +65,16 @@ pub(in crate::command) fn restrict(bounds: &Bounds) -> io::Result<()> {
     }
 }
 
+/// For a sandbox that has bounds of its own: the keeper cannot be signalled, and no socket without a file be reached.
+/// Where the kernel cannot do that, it is not done.
+pub(in crate::command) fn cut_off() -> io::Result<()> {
+    let cut_off = Ruleset::default()
+        .scope(Scope::from_all(TRIED))
+        .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.restrict_self());
+    cut_off.map(drop).map_err(io::Error::other)
+}
+
 /// `None` for what is gone, or may not be opened: that is not allowed then.
 fn rule(path: &Path, access: BitFlags<AccessFs>) -> Option<PathBeneath<PathFd>> {
     let is_folder = path.is_dir();
