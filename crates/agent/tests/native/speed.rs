@@ -1,6 +1,7 @@
-//! What a piece of text costs on its way through the loop.
+//! What the loop costs: for a piece of text on its way through it, and for a step.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::stream;
@@ -12,11 +13,13 @@ use tolka_facts::{Block, Ids, SessionId};
 
 use crate::hall::Hall;
 
-/// A model that says all it has at once.
+/// A model that has its whole answer at once: so many words, and for so many steps a call that fails at once.
 #[derive(Debug)]
 struct Prompter {
     about: ModelAbout,
-    pieces: usize,
+    words: usize,
+    steps: usize,
+    asked: AtomicUsize,
 }
 
 impl Model for Prompter {
@@ -25,41 +28,70 @@ impl Model for Prompter {
     }
 
     fn ask(&self, _: Request) -> Pieces {
-        let words = (0..self.pieces).map(|_| Ok(Piece::Text("word ".to_owned())));
+        let step = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let words = (0..self.words).map(|_| Ok(Piece::Text("word ".to_owned())));
+        let call = (step < self.steps).then(|| {
+            [
+                Ok(Piece::CallBegan { slot: 0, id: String::new(), name: "nothing".to_owned() }),
+                Ok(Piece::CallInput { slot: 0, text: format!("{{\"step\":{step}}}") }),
+            ]
+        });
         let end = Ok(Piece::Ended { finish: Finish::Stop, is_refusal: false, usage: None });
-        Box::pin(stream::iter(words.chain([end])))
+        Box::pin(stream::iter(words.chain(call.into_iter().flatten()).chain([end])))
     }
 }
 
-/// Goal: far below 50 µs for a token. Here with a session that only counts, and in a build without optimisation.
-#[tokio::test]
-async fn a_token_costs_little() {
-    let pieces = 50_000;
+/// The processor's time that this thread has had; other tests run beside it. Elsewhere than on Linux the clock's.
+fn now(began: Instant) -> Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let spent = stat.split(' ').next().and_then(|nanos| nanos.parse().ok()).map(Duration::from_nanos);
+    spent.unwrap_or_else(|| began.elapsed())
+}
+
+/// The cost of one turn with a session that only counts, and how many facts it was told.
+async fn cost(words: usize, steps: usize) -> (Duration, usize) {
     let about = ModelAbout::named(ModelName { provider: "instant".into(), id: "m".into() });
-    let mut hall = Hall::open(Vec::new());
-    hall.settings.models = vec![Arc::new(Prompter { about, pieces })];
+    let mut hall = Hall::open(vec![Arc::new(Prompter { about, words, steps, asked: AtomicUsize::new(0) })]);
+    hall.settings.steps = u32::try_from(steps).unwrap();
     let agent = Native::new("native", Arc::new(hall.settings.clone()));
     let workspace = hall.folder.path().to_str().unwrap().to_owned();
     let place = Place { session: SessionId::from("ses_test"), workspace, turns: 0, past: Arc::new(NoPast) };
     let mut mind = agent.open(place);
     let (teller, mut said, _switch) = teller(Arc::new(Ids::seeded(1)));
     let prompt = Prompt { content: vec![Block::text("Go")], ..Prompt::default() };
-    let began = Instant::now();
-    let mut count = 0;
+    let clock = Instant::now();
+    let began = now(clock);
+    let mut told = 0;
     let mut running = mind.turn(prompt, &teller);
     loop {
         tokio::select! {
             biased;
             Some(said) = said.recv() => match said {
-                Said::Told(_) => count += 1,
+                Said::Told(_) => told += 1,
                 Said::Steering(reply) => reply.send(Vec::new()).unwrap(),
-                _ => {}
+                other => panic!("{other:?}"),
             },
-            _ = &mut running => break,
+            _ = &mut running => return (now(clock) - began, told),
         }
     }
-    let each = began.elapsed() / u32::try_from(pieces).unwrap();
+}
+
+/// Goal: far below 50 µs for a token, in a build without optimisation too.
+#[tokio::test]
+async fn a_token_costs_little() {
+    let (spent, told) = cost(50_000, 1).await;
+    let each = spent / 50_000;
     println!("{each:?} for a token");
-    assert!(count > pieces, "{count}");
+    assert!(told > 50_000, "{told}");
     assert!(each < Duration::from_micros(50), "{each:?} for a token");
+}
+
+/// All steps of a turn: the conversation that is sent grows with each.
+#[tokio::test]
+async fn a_step_costs_little() {
+    let (spent, told) = cost(10, 200).await;
+    let each = spent / 200;
+    println!("{each:?} for a step");
+    assert!(told > 200 * 13, "{told}");
+    assert!(each < Duration::from_millis(5), "{each:?} for a step");
 }
