@@ -51,8 +51,12 @@ impl Conversation {
         }
     }
 
-    /// An answer and, if it calls, what came of that.
-    pub(super) fn answer(&mut self, outputs: Vec<Output>) {
+    /// An answer. Thoughts that lead to nothing, as an answer that was too long ends with, are refused by some providers.
+    pub(super) fn answer(&mut self, mut outputs: Vec<Output>) {
+        if !outputs.iter().any(|output| matches!(output, Output::Call { .. })) {
+            let said = outputs.iter().rposition(|output| matches!(output, Output::Text(_)));
+            outputs.truncate(said.map_or(0, |last| last + 1));
+        }
         if !outputs.is_empty() {
             self.messages.push(Message::Model(outputs));
         }

@@ -11,8 +11,10 @@ use super::settings::Settings;
 
 /// The names under which folders keep words for agents; the first that is there counts.
 const NAMES: [&str; 5] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules", "GEMINI.md"];
-/// Words for agents that are longer than this are a book.
-const MOST: u64 = 64 * 1024;
+/// Words for agents that are longer than this are a book; its beginning is told, and where the rest is.
+const TOLD: usize = 48 * 1024;
+/// What is larger is no text that people wrote.
+const MOST: u64 = 1 << 20;
 
 pub(super) const PLAN: &str = "plan";
 
@@ -73,11 +75,36 @@ fn of_folder(workspace: &Path) -> Option<(&'static str, String)> {
         };
         let words = String::from_utf8(bytes).ok()?;
         let words = words.trim();
-        (!words.is_empty()).then(|| (name, words.to_owned()))
+        let told = &words[..words.floor_char_boundary(TOLD)];
+        let rest = words.len() - told.len();
+        let more = if rest == 0 { String::new() } else { format!("\n[{rest} bytes more are in {name}: read it.]") };
+        (!words.is_empty()).then(|| (name, format!("{told}{more}")))
     })
 }
 
 /// The day, in UTC.
 pub(super) fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_book_for_agents_is_begun() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("GEMINI.md"), "ü".repeat(TOLD)).unwrap();
+        let (name, words) = of_folder(folder.path()).unwrap();
+        assert_eq!(name, "GEMINI.md");
+        assert!(words.ends_with("[49152 bytes more are in GEMINI.md: read it.]"), "{}", &words[words.len() - 60..]);
+        std::fs::write(folder.path().join("AGENTS.md"), " \n").unwrap();
+        assert_eq!(of_folder(folder.path()).unwrap().0, "GEMINI.md", "an empty one says nothing");
+    }
+
+    #[test]
+    fn a_day_is_a_date() {
+        let today = today();
+        assert!(today.len() == 10 && today.starts_with("20"), "{today}");
+    }
 }

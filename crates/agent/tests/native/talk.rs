@@ -163,3 +163,18 @@ async fn turns_end_as_the_model_ends() {
         assert_eq!(hall.say("Hi").await.stop, stop);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn thoughts_that_lead_to_nothing_are_not_sent_back() {
+    let model = Script::new(vec![
+        vec![thought("Hm"), ends_with(Finish::Length)],
+        vec![text("Well."), thought("Or"), ends_with(Finish::Length)],
+    ]);
+    let mut hall = Hall::open(vec![model.clone()]);
+    assert_eq!(hall.say("One").await.stop, Stop::MaxTokens);
+    assert_eq!(hall.say("Two").await.stop, Stop::MaxTokens);
+    hall.say("Three").await;
+    let user = |words: &[&str]| Message::User(words.iter().map(|text| Input::Text((*text).into())).collect());
+    let said = Message::Model(vec![Output::Text("Well.".into())]);
+    assert_eq!(model.asked()[2].messages, [user(&["One", "Two"]), said, user(&["Three"])]);
+}
