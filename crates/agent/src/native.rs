@@ -7,6 +7,7 @@
 
 mod attachments;
 mod conversation;
+pub mod demo;
 mod failure;
 mod halt;
 mod instructions;

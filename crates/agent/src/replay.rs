@@ -61,8 +61,8 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// When something happens that was recorded `at` a moment of its turn.
-    fn due(self, at: Duration) -> Duration {
+    /// How long it takes until something that was recorded `at` a moment of its turn.
+    pub(crate) fn due(self, at: Duration) -> Duration {
         match self {
             Pace::Recorded => at,
             // A factor that makes no sense is no reason to fail: the recording's own pace will do.
