@@ -4,7 +4,6 @@
 //! in its [`Teller`]: tell drafts of facts, ask a person, wait until what it told is durable. It does
 //! not know the journal, the clients, or what becomes of its words.
 
-mod demo;
 pub mod native;
 mod past;
 mod replay;
@@ -18,7 +17,6 @@ use std::sync::Arc;
 use tolka_facts::event::{Failed, Model, Stop, Usage};
 use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
 
-pub use demo::demo;
 pub use past::{NoPast, Past, PastError, Remembered};
 pub use replay::{Pace, Recording, RecordingError, Replay};
 pub use teller::{Cancel, CancelSwitch, Chosen, Gone, Patience, Said, Steered, Teller, teller};

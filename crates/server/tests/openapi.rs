@@ -20,7 +20,7 @@ use tolka_server::{Config, Server};
 use tolka_session::Desk;
 
 const ROUTES: &str = include_str!("../src/v1.rs");
-const DEMO: &str = include_str!("../../agent/src/demo.jsonl");
+const DEMO: &str = include_str!("../../../tests/data/recordings/tolka/demo.jsonl");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 fn document() -> Value {

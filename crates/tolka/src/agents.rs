@@ -1,16 +1,141 @@
-use std::path::Path;
+//! Which agents a server has: the one that was chosen first, the demo beside it.
+
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
-use tolka_agent::{Agent, Agents, Pace, Recording, Replay, demo};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use tolka_agent::native::Native;
+use tolka_agent::native::demo::DEMO;
+use tolka_agent::{Agent, Agents, Pace, Recording, Replay};
+use tolka_workspace::Checkpoints;
 
-/// The agent that `--agent` names, and the demo beside it.
-pub(crate) fn agents(name: &str, pace: Pace) -> Result<Agents> {
-    let chosen: Arc<dyn Agent> = match name.split_once(':') {
-        Some(("replay", file)) => Arc::new(Replay::new(name, Recording::open(Path::new(file))?, pace)),
-        None if name == "demo" => return Ok(Arc::from([demo(pace)])),
-        None if name == "native" => bail!("the native agent is not built yet; `demo` and `replay:<file>` are"),
-        _ => bail!("no agent is called `{name}`; there are `demo` and `replay:<file>` (ACP agents are not built yet)"),
-    };
-    Ok(Arc::from([chosen, demo(pace)]))
+use crate::config::{Config, ConfigArgs, Which};
+use crate::environment::Environment;
+use crate::models::{Catalogue, Look};
+use crate::settings::{self, Sandboxed};
+
+pub(crate) const NATIVE: &str = "native";
+
+/// What an agent is chosen by.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AgentArgs {
+    /// Agent: `native`, `demo`, or `replay:<file>` for a recorded run [default: native if a model can be used, else demo]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// Model for the native agent, as `tolka models` lists them
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub(crate) model: Option<Which>,
+    /// How fast the demo and recordings play: 1 as recorded, 10 ten times as fast, max at once
+    #[arg(long, default_value = "1", value_name = "FACTOR")]
+    pace: Pace,
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+/// An agent that was chosen, and all that was read for it.
+pub(crate) struct Choice {
+    first: First,
+    pace: Pace,
+    config: Config,
+    environment: Environment,
+}
+
+enum First {
+    Native(Catalogue),
+    Demo(WhyDemo),
+    Replay(Arc<Replay>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WhyDemo {
+    Chosen,
+    NoModel,
+}
+
+/// The agents, and what there is to say about them at the start.
+pub(crate) struct Crew {
+    pub(crate) agents: Agents,
+    pub(crate) says: Vec<String>,
+}
+
+impl AgentArgs {
+    pub(crate) async fn choose(&self) -> Result<Choice> {
+        let environment = Environment::of_this_process();
+        let config = self.config.read(&environment)?;
+        let gather = || Catalogue::gather(&config, &environment, self.model.as_ref(), Look::WhereNeeded);
+        let name = self.agent.as_deref();
+        if let (Some(model), Some(name)) = (&self.model, name.filter(|name| *name != NATIVE)) {
+            bail!("--model {model} is for the agent `native`, and --agent says `{name}`");
+        }
+        let first = match name.map(|name| (name, name.split_once(':'))) {
+            None => match gather().await? {
+                found if found.usual.is_some() => First::Native(found),
+                _ => First::Demo(WhyDemo::NoModel),
+            },
+            Some((NATIVE, _)) => match gather().await? {
+                found if found.usual.is_some() => First::Native(found),
+                _ => bail!("the native agent needs a model, and none can be used; `tolka models` says why"),
+            },
+            Some((DEMO, _)) => First::Demo(WhyDemo::Chosen),
+            Some((name, Some(("replay", file)))) => First::Replay(Arc::new(replay(name, Path::new(file), self.pace)?)),
+            Some((name, _)) => bail!(
+                "no agent is called `{name}`; there are `native`, `demo` and `replay:<file>` (ACP agents are not built yet)"
+            ),
+        };
+        Ok(Choice { first, pace: self.pace, config, environment })
+    }
+}
+
+pub(crate) fn replay(name: &str, file: &Path, pace: Pace) -> Result<Replay> {
+    Ok(Replay::new(name, Recording::open(file)?, pace))
+}
+
+/// Where the demo works if it is not told where: in no folder of the person's own.
+pub(crate) fn demo_workspace(data: &Path) -> PathBuf {
+    data.join(DEMO)
+}
+
+impl Choice {
+    /// The folder to work in: the given one, the demo's own, or the current one.
+    pub(crate) fn workspace(&self, given: Option<&Path>, data: &Path) -> Result<PathBuf> {
+        let folder = match (given, &self.first) {
+            (Some(given), _) => given.to_owned(),
+            (None, First::Demo(_)) => {
+                let folder = demo_workspace(data);
+                settings::make_private_folder(data)?;
+                std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+                folder
+            }
+            (None, First::Native(_) | First::Replay(_)) => PathBuf::from("."),
+        };
+        folder.canonicalize().with_context(|| format!("the workspace {} cannot be used", folder.display()))
+    }
+
+    pub(crate) async fn agents(self, data: &Path, checkpoints: Arc<Checkpoints>) -> Result<Crew> {
+        let Choice { first, pace, config, environment } = self;
+        let sandbox = config.sandbox;
+        let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox)).await??;
+        let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints };
+        let demo: Arc<dyn Agent> = Arc::new(Native::new(DEMO, Arc::new(given.demo(pace))));
+        let (agents, mut lines): (Agents, Vec<String>) = match first {
+            First::Demo(why) => {
+                let hint = [
+                    "no model can be used, so the demo answers: a fixed script, and it says so".to_owned(),
+                    "for a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or another, or start Ollama; `tolka models` tells more"
+                        .to_owned(),
+                ];
+                (Arc::from([demo]), if why == WhyDemo::NoModel { hint.to_vec() } else { Vec::new() })
+            }
+            First::Replay(replay) => (Arc::from([replay as Arc<dyn Agent>, demo]), Vec::new()),
+            First::Native(found) => {
+                let settings = given.native(&found)?;
+                let usual = found.usual.as_ref().map(Which::to_string).unwrap_or_default();
+                let native: Arc<dyn Agent> = Arc::new(Native::new(NATIVE, Arc::new(settings)));
+                (Arc::from([native, demo]), vec![format!("model: {usual}")])
+            }
+        };
+        lines.push(says);
+        Ok(Crew { agents, says: lines })
+    }
 }

@@ -3,6 +3,7 @@ pub(crate) mod convert;
 pub(crate) mod dialects;
 pub(crate) mod keep;
 pub(crate) mod models;
+pub(crate) mod permissions;
 pub(crate) mod replay;
 pub(crate) mod run;
 pub(crate) mod serve;

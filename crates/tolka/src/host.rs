@@ -24,22 +24,22 @@ pub(crate) struct Hosted {
 }
 
 impl Hosted {
-    /// `agents` are read while the journal is opened.
+    /// `agents` are made while the journal is opened.
     pub(crate) async fn open(
         config: Config,
-        agents: impl FnOnce() -> Result<Agents>,
+        checkpoints: Arc<Checkpoints>,
+        agents: impl Future<Output = Result<Agents>>,
         max_bytes: Option<u64>,
     ) -> Result<Self> {
         let options = SqliteOptions { dir: config.data.clone(), owner: String::new(), max_bytes };
         let opening = tokio::task::spawn_blocking(move || Sqlite::open(&options));
-        let agents = agents();
+        let agents = agents.await;
         let journal = opening.await??;
         let agents = agents?;
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
-        let checkpoints = Some(Arc::new(Checkpoints::new(&config.data)));
-        let options = DeskOptions { checkpoints, ..DeskOptions::default() };
+        let options = DeskOptions { checkpoints: Some(checkpoints), ..DeskOptions::default() };
         let desk = Desk::with_options(journal.clone(), agents, ids, options);
         let server = Server::bind(config, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
@@ -63,20 +63,24 @@ pub(crate) struct Attached {
 }
 
 impl Attached {
-    /// The server that runs on this data folder, else one of our own.
-    pub(crate) async fn to(data: &Path, workspace: &Path, agents: Agents, token: Option<String>) -> Result<Self> {
-        if let Some(owner) = Sqlite::owner_of(data)? {
-            let client = Client::new(&owner.text, token)
-                .with_context(|| format!("process {} has {} open but serves nothing", owner.pid, data.display()))?;
-            return Ok(Attached { client, own: None });
-        }
-        Attached::own(data, workspace, agents).await
+    /// The server that runs on this data folder, if there is one.
+    pub(crate) fn to(data: &Path, token: Option<String>) -> Result<Option<Self>> {
+        let Some(owner) = Sqlite::owner_of(data)? else { return Ok(None) };
+        let client = Client::new(&owner.text, token)
+            .with_context(|| format!("process {} has {} open but serves nothing", owner.pid, data.display()))?;
+        Ok(Some(Attached { client, own: None }))
     }
 
-    pub(crate) async fn own(data: &Path, workspace: &Path, agents: Agents) -> Result<Self> {
+    /// A server of our own, for as long as we need it.
+    pub(crate) async fn own(
+        data: &Path,
+        workspace: &Path,
+        checkpoints: Arc<Checkpoints>,
+        agents: impl Future<Output = Result<Agents>>,
+    ) -> Result<Self> {
         let token = secret()?;
         let config = Config { token: Some(token.clone()), port: 0, ..config(data.to_owned(), workspace.to_owned()) };
-        let hosted = Hosted::open(config, || Ok(agents), None).await?;
+        let hosted = Hosted::open(config, checkpoints, agents, None).await?;
         let client = Client::new(&hosted.url(), Some(token))?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(hosted.run(async {

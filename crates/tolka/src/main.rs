@@ -31,7 +31,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "tolka", version, about, propagate_version = true)]
 #[command(after_help = "Examples:
-  tolka serve                                   serve the demo on http://127.0.0.1:4096
+  tolka serve                                   serve on http://127.0.0.1:4096
+  tolka models                                  what models can be used, and why others cannot
   tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
   tolka run \"add a test for the parser\"         one prompt in this terminal
   tolka sessions                                what there is
@@ -51,6 +52,8 @@ enum Command {
     Run(command::run::Run),
     /// List the models that can be used now, and why the rest cannot
     Models(command::models::Models),
+    /// List what was allowed always, and take it back
+    Permissions(command::permissions::Permissions),
     /// List sessions
     Sessions(command::sessions::Sessions),
     /// Play a recorded run and print it in a dialect
@@ -104,6 +107,7 @@ fn main() -> std::process::ExitCode {
                     Command::Serve(command) => command.run().await,
                     Command::Run(command) => command.run().await,
                     Command::Models(command) => command.run().await,
+                    Command::Permissions(command) => command.run(),
                     Command::Sessions(command) => command.run().await,
                     Command::Replay(command) => command.run().await,
                     Command::Convert(command) => command.run().await,

@@ -3,6 +3,7 @@
 
 pub(crate) mod known;
 mod local;
+mod make;
 
 use std::fmt;
 use std::path::Path;

@@ -21,7 +21,7 @@ const TELLINGS: [(&str, &str, Answer); 15] = [
     ("codex", "tests/data/recordings/acp/codex.jsonl", Answer::Allow),
     ("codex-cancel", "tests/data/recordings/acp/codex-cancel.jsonl", Answer::Allow),
     ("copilot", "tests/data/recordings/acp/copilot.jsonl", Answer::Allow),
-    ("demo", "crates/agent/src/demo.jsonl", Answer::Allow),
+    ("demo", "tests/data/recordings/tolka/demo.jsonl", Answer::Allow),
     ("fast-agent", "tests/data/recordings/acp/fast-agent.jsonl", Answer::Allow),
     ("gemini", "tests/data/recordings/acp/gemini.jsonl", Answer::Allow),
     ("kimi", "tests/data/recordings/acp/kimi.jsonl", Answer::Allow),

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tolka_agent::{Pace, demo};
+use tolka_agent::{Agent, Pace};
 use tolka_facts::event::Stop;
 use tolka_facts::{Event, Part, ToolContent, ToolStatus};
 
 use crate::check_steps;
-use crate::hall::{Hall, Person};
+use crate::hall::{Hall, Person, own};
 
 #[tokio::test(start_paused = true)]
 async fn shows_everything_in_a_quarter_of_a_minute() {
-    let demo = demo(Pace::Recorded);
+    let demo = own("demo", Pace::Recorded);
     assert_eq!((demo.name(), demo.model().provider.as_str(), demo.model().id.as_str()), ("demo", "tolka", "demo"));
-    let mut hall = Hall::open(&*demo, 0);
+    let mut hall = Hall::open(&demo, 0);
     let began = Instant::now();
     let ended = hall.turn(Person::Allows).await;
     assert_eq!(ended.stop, Stop::EndTurn);
@@ -54,7 +54,7 @@ async fn shows_everything_in_a_quarter_of_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn its_pieces_fit_together() {
-    let mut hall = Hall::open(&*demo(Pace::Recorded), 0);
+    let mut hall = Hall::open(&own("demo", Pace::Recorded), 0);
     hall.turn(Person::Allows).await;
     let contents = hall.facts.iter().filter_map(|fact| match &fact.event {
         Event::ToolChanged(e) => e.content.as_ref(),
@@ -82,7 +82,7 @@ async fn its_pieces_fit_together() {
 
 #[tokio::test(start_paused = true)]
 async fn its_commit_is_yours_to_refuse() {
-    let mut hall = Hall::open(&*demo(Pace::Recorded), 0);
+    let mut hall = Hall::open(&own("demo", Pace::Recorded), 0);
     assert_eq!(hall.turn(Person::Rejects).await.stop, Stop::EndTurn);
     let transcript = hall.transcript();
     let commit = transcript.iter().find(|line| line.contains("demo_commit")).unwrap();

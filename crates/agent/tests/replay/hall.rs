@@ -34,6 +34,12 @@ pub(crate) fn replay(name: &str, pace: Pace) -> Replay {
     Replay::new(name, Recording::open(path(name)).unwrap(), pace)
 }
 
+/// A recording of our own facts.
+pub(crate) fn own(name: &str, pace: Pace) -> Replay {
+    let file = format!("../../tests/data/recordings/tolka/{name}.jsonl");
+    Replay::new(name, Recording::open(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap(), pace)
+}
+
 /// What the person in the hall does when asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Person {

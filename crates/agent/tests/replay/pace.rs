@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tolka_agent::{Pace, demo};
+use tolka_agent::Pace;
 use tolka_facts::event::{Finish, Stop};
 use tolka_facts::{Cause, Event};
 
-use crate::hall::{Hall, Person, replay};
+use crate::hall::{Hall, Person, own, replay};
 
 async fn turn_takes(name: &str, pace: Pace, person: Person) -> Duration {
     let mut hall = Hall::open(&replay(name, pace), 0);
@@ -66,7 +66,7 @@ async fn a_cancel_ends_the_wait_for_a_person() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancel_ends_a_step_of_our_own_facts() {
-    let mut hall = Hall::open(&*demo(Pace::Recorded), 0);
+    let mut hall = Hall::open(&own("demo", Pace::Recorded), 0);
     let ended = hall.turn_until(Person::Allows, Some(Duration::from_secs(3))).await;
     assert_eq!(ended.stop, Stop::Cancelled);
     crate::check_steps(&hall, "demo");

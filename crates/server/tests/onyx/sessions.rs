@@ -72,7 +72,7 @@ async fn what_tolka_has_not_is_the_empty_shape() {
 #[tokio::test(flavor = "multi_thread")]
 async fn artifacts_are_listed_as_they_were_told() {
     // The built-in demo makes one, after it was allowed to commit.
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../agent/src/demo.jsonl");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/recordings/tolka/demo.jsonl");
     let house = House::with(std::fs::read_to_string(script).unwrap(), Pace::AtOnce).await;
     let id = house.session().await;
     let mut stream = house.prompt(&id, "Make a page").await;

@@ -1,14 +1,16 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
-use tolka_agent::{Pace, Recording};
+use tolka_agent::{Agent, Pace, Recording};
 use tolka_dialect::Dialect;
+use tolka_workspace::Checkpoints;
 
 use super::dialects::names;
-use crate::agents::agents;
+use crate::agents::replay;
 use crate::client::Client;
 use crate::host::Attached;
 use crate::print;
@@ -36,7 +38,10 @@ impl Replay {
         let scratch = tempfile::tempdir().context("no folder for scratch work can be made")?;
         let name = format!("replay:{}", self.file.display());
         let workspace = scratch.path().canonicalize()?;
-        let attached = Attached::own(&scratch.path().join("data"), &workspace, agents(&name, self.pace)?).await?;
+        let data = scratch.path().join("data");
+        let agent: Arc<dyn Agent> = Arc::new(replay(&name, &self.file, self.pace)?);
+        let agents = async { Ok(Arc::from([agent])) };
+        let attached = Attached::own(&data, &workspace, Arc::new(Checkpoints::new(&data)), agents).await?;
         let told = tell(&attached.client, self.dialect, turns).await;
         attached.leave().await?;
         told.map(|()| ExitCode::SUCCESS)

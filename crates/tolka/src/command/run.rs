@@ -1,16 +1,17 @@
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
-use tolka_agent::Pace;
 use tolka_facts::event::{PermissionAsked, QuestionAsked, Stop};
 use tolka_facts::{Event, Fact};
+use tolka_workspace::Checkpoints;
 
 use crate::DataArgs;
-use crate::agents::agents;
+use crate::agents::{AgentArgs, demo_workspace};
 use crate::client::Client;
 use crate::host::Attached;
 use crate::render::Render;
@@ -18,6 +19,7 @@ use crate::render::Render;
 #[derive(Args)]
 #[command(after_help = "Examples:
   tolka run \"what does this project do?\"
+  tolka run --model ollama/qwen3 --mode plan \"how would you add a cache?\"
   tolka run --session ses_… \"and now add a test\"
   echo \"fix the build\" | tolka run -
 
@@ -31,15 +33,14 @@ pub(crate) struct Run {
     session: Option<String>,
     #[command(flatten)]
     data: DataArgs,
-    /// Folder that the agent works in
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    workspace: PathBuf,
-    /// Agent for a new session: `demo`, or `replay:<file>`
-    #[arg(long, default_value = "demo", value_name = "NAME")]
-    agent: String,
-    /// How fast a recording is played: 1, 10, max
-    #[arg(long, default_value = "1", value_name = "FACTOR")]
-    pace: Pace,
+    /// Folder that the agent works in [default: the current one; for the demo, one of its own under --data]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[command(flatten)]
+    agent: AgentArgs,
+    /// Way of working: `build`, or `plan`, in which nothing is changed
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
     /// Token of a server that runs already
     #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
     token: Option<String>,
@@ -54,26 +55,58 @@ impl Run {
         if prompt.trim().is_empty() {
             bail!("the prompt is empty");
         }
-        let workspace = self.workspace.canonicalize();
-        let workspace =
-            workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
-        let agents = agents(&self.agent, self.pace)?;
-        let attached = Attached::to(&self.data.folder()?, &workspace, agents, self.token.clone()).await?;
-        let followed = self.follow(&attached.client, &prompt, &workspace.display().to_string()).await;
+        let data = self.data.folder()?;
+        let (attached, workspace) = match Attached::to(&data, self.token.clone())? {
+            Some(running) => {
+                let workspace = self.workspace_beside(&running.client, &data).await?;
+                (running, workspace)
+            }
+            None => {
+                let choice = self.agent.choose().await?;
+                let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
+                let checkpoints = Arc::new(Checkpoints::new(&data));
+                let crew = async { Ok(choice.agents(&data, checkpoints.clone()).await?.agents) };
+                (Attached::own(&data, &workspace, checkpoints.clone(), crew).await?, Some(workspace))
+            }
+        };
+        let followed = self.follow(&attached.client, &prompt, workspace.as_deref()).await;
         attached.leave().await?;
         followed
     }
 
-    async fn follow(&self, client: &Client, prompt: &str, workspace: &str) -> Result<ExitCode> {
+    fn body(&self, prompt: &str) -> Value {
+        let model = self.agent.model.as_ref().map(|model| json!({ "provider": model.provider, "id": model.id }));
+        given([("text", json!(prompt)), ("model", json!(model)), ("mode", json!(self.mode))])
+    }
+
+    /// The folder to name to a server that runs already. A server that has only the demo's own folder is not asked to
+    /// work in another one.
+    async fn workspace_beside(&self, client: &Client, data: &Path) -> Result<Option<PathBuf>> {
+        let Some(given) = &self.workspace else {
+            let served = client.get("/path").await?;
+            let demos = demo_workspace(data).canonicalize().ok();
+            if demos.is_some() && served["directory"].as_str().map(PathBuf::from) == demos {
+                return Ok(None);
+            }
+            return Ok(Some(std::env::current_dir().context("the current folder cannot be used")?));
+        };
+        given.canonicalize().map(Some).with_context(|| format!("the workspace {} cannot be used", given.display()))
+    }
+
+    async fn follow(&self, client: &Client, prompt: &str, workspace: Option<&Path>) -> Result<ExitCode> {
         let session = match &self.session {
             Some(session) => session.clone(),
             None => {
-                let new = json!({ "agent": self.agent, "workspace": workspace, "title": title(prompt) });
+                let new = given([
+                    ("title", json!(title(prompt))),
+                    ("workspace", json!(workspace)),
+                    ("agent", json!(self.agent.agent)),
+                ]);
                 let created = client.post("/v1/sessions", &new).await?;
                 created["id"].as_str().context("the server made a session without an id")?.to_owned()
             }
         };
-        let accepted = client.post(&format!("/v1/sessions/{session}/prompt"), &json!({ "text": prompt })).await?;
+        let accepted = client.post(&format!("/v1/sessions/{session}/prompt"), &self.body(prompt)).await?;
         let (turn, position) =
             (accepted["turn"].as_str().unwrap_or_default(), accepted["position"].as_str().unwrap_or("0"));
         let mut events = client.events(&format!("/v1/sessions/{session}/events?after={position}")).await?;
@@ -99,6 +132,11 @@ impl Run {
     }
 }
 
+/// Only what is there: the server takes a null for a mistake.
+fn given<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
 fn title(prompt: &str) -> String {
     let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or("New session").trim();
     line[..line.floor_char_boundary(80)].to_owned()
@@ -107,13 +145,17 @@ fn title(prompt: &str) -> String {
 /// Another client may answer first; then the server says so, and that is fine.
 async fn answer_permission(client: &Client, session: &str, ask: &PermissionAsked, render: &mut Render) -> Result<()> {
     let names: Vec<&str> = ask.options.iter().map(|option| option.name.as_str()).collect();
-    let chosen = match choose(render, &ask.title, &names).await? {
+    let chosen = choose(render, &ask.title, &names).await?;
+    let chosen_by_nobody = chosen.is_none();
+    let chosen = match chosen {
         Some(at) => ask.options.get(at),
         None => ask.options.iter().find(|option| !option.kind.allows()),
     };
     let Some(option) = chosen else { return Ok(()) };
     let path = format!("/v1/sessions/{session}/answers/{}", ask.request);
-    let answered = client.post(&path, &json!({ "option": option.id })).await;
+    // A refusal without a word would end the turn; the agent may find another way.
+    let reason = chosen_by_nobody.then_some("Nobody was at the terminal to allow it.");
+    let answered = client.post(&path, &given([("option", json!(option.id)), ("reason", json!(reason))])).await;
     render.answered(&option.name, answered.err().map(|error| error.to_string()));
     Ok(())
 }

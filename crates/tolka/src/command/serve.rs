@@ -2,24 +2,27 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
-use tolka_agent::Pace;
+use tolka_workspace::Checkpoints;
 
 use crate::DataArgs;
-use crate::agents::agents;
+use crate::agents::AgentArgs;
 use crate::host::{Hosted, config};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  tolka serve
+  tolka serve                                          the native agent, or the demo if there is no model
+  tolka serve --model ollama/qwen3 --workspace ~/project
+  tolka serve --agent demo
   tolka serve --agent replay:run.jsonl --pace 10
   tolka serve --host 0.0.0.0 --token \"$(openssl rand -hex 24)\" --allow-host my-machine
 
-The first line on stdout is the URL. Clients of OpenCode, of Onyx Build Mode, of AgentSmithy
+The first line on stdout is the URL; what else there is to know goes to stderr. Clients of OpenCode, of Onyx Build Mode, of AgentSmithy
 and browsers all use it.")]
 pub(crate) struct Serve {
     /// Address to listen on; off loopback a token is needed
@@ -30,15 +33,11 @@ pub(crate) struct Serve {
     port: u16,
     #[command(flatten)]
     data: DataArgs,
-    /// Folder that agents work in
-    #[arg(long, default_value = ".", value_name = "DIR")]
-    workspace: PathBuf,
-    /// Agent: `demo`, or `replay:<file>` for a recorded run
-    #[arg(long, default_value = "demo", value_name = "NAME")]
-    agent: String,
-    /// How fast a recording is played: 1 as recorded, 10 ten times as fast, max at once
-    #[arg(long, default_value = "1", value_name = "FACTOR")]
-    pace: Pace,
+    /// Folder that agents work in [default: the current one; for the demo, one of its own under --data]
+    #[arg(long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    #[command(flatten)]
+    agent: AgentArgs,
     /// A token that may do everything; others are made with `tolka token`
     #[arg(long, env = "TOLKA_TOKEN", hide_env_values = true, value_name = "SECRET")]
     token: Option<String>,
@@ -61,10 +60,11 @@ pub(crate) struct Serve {
 
 impl Serve {
     pub(crate) async fn run(self) -> Result<ExitCode> {
-        let workspace = self.workspace.canonicalize();
-        let workspace =
-            workspace.with_context(|| format!("the workspace {} cannot be used", self.workspace.display()))?;
-        let mut config = config(self.data.folder()?, workspace);
+        let data = self.data.folder()?;
+        let choice = self.agent.choose().await?;
+        let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
+        let checkpoints = Arc::new(Checkpoints::new(&data));
+        let mut config = config(data.clone(), workspace);
         config.host = self.host;
         config.port = self.port;
         config.token = self.token;
@@ -72,7 +72,16 @@ impl Serve {
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
         config.gather = Duration::from_millis(self.gather);
-        let hosted = Hosted::open(config, || agents(&self.agent, self.pace), self.max_bytes).await?;
+        let mut says = Vec::new();
+        let crew = async {
+            let crew = choice.agents(&data, checkpoints.clone()).await?;
+            says = crew.says;
+            Ok(crew.agents)
+        };
+        let hosted = Hosted::open(config, checkpoints.clone(), crew, self.max_bytes).await?;
+        for line in says {
+            eprintln!("tolka: {line}");
+        }
         // The socket listens already, so whoever reads this line can connect.
         let mut stdout = std::io::stdout().lock();
         writeln!(stdout, "{}", hosted.url()).and_then(|()| stdout.flush()).context("nobody reads stdout")?;
