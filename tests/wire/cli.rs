@@ -202,6 +202,16 @@ fn mistakes_on_the_command_line_are_told() {
         (&["replay", "x", "--pace", "0"], "no pace"),
         (&["serve", "--agent", "clippy"], "no agent is called `clippy`"),
         (&["serve", "--workspace", "/does/not/exist"], "/does/not/exist"),
+        (
+            &["serve", "--agent", "native"],
+            "the native agent needs a model, and none can be used; `tolka models` says why",
+        ),
+        (&["serve", "--model", "openai/gpt-5"], "the model openai/gpt-5 cannot be used: no OPENAI_API_KEY"),
+        (&["serve", "--model", "gpt-5"], "a model is named provider/model"),
+        (&["serve", "--model", "a/b", "--agent", "demo"], "--model a/b is for the agent `native`"),
+        (&["serve", "--config", "missing.toml"], "missing.toml cannot be used: No such file"),
+        (&["models", "--config", "missing.toml"], "missing.toml cannot be used: No such file"),
+        (&["permissions", "revoke", "nothing"], "nothing that was allowed is called `nothing`"),
         (&["run", "x", "--session", "ses_none"], "Session not found"),
         (&["frobnicate"], "unrecognized subcommand"),
     ] {

@@ -27,10 +27,15 @@ pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
 
 pub(crate) fn tolka() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tolka"));
-    let ambient = ["TOLKA_DATA", "TOLKA_TOKEN", "TOLKA_LOG", "XDG_DATA_HOME", "NO_COLOR"];
-    for name in ambient {
+    let ambient =
+        ["TOLKA_DATA", "TOLKA_TOKEN", "TOLKA_LOG", "TOLKA_CONFIG", "TOLKA_MODEL", "XDG_DATA_HOME", "NO_COLOR"];
+    let of_providers = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let of_providers = of_providers.filter(|name| name.ends_with("_API_KEY") || name.ends_with("_BASE_URL"));
+    for name in ambient.into_iter().map(str::to_owned).chain(of_providers) {
         command.env_remove(name);
     }
+    // Neither the configuration of the person who runs the tests nor their Ollama: nobody lists models on port 9.
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env("OLLAMA_HOST", "127.0.0.1:9");
     command
 }
 

@@ -57,7 +57,11 @@ fn list(grants: &Grants) -> Result<()> {
     }
     for grant in known {
         let (permission, pattern) = (plain(&grant.permission), plain(&grant.pattern));
-        print::line(format_args!("{}  {permission:8}  {pattern}  in {}", grant.id, plain(&grant.workspace.display().to_string())))?;
+        print::line(format_args!(
+            "{}  {permission:8}  {pattern}  in {}",
+            grant.id,
+            plain(&grant.workspace.display().to_string())
+        ))?;
     }
     Ok(())
 }

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tolka_agent::native::model::{
-    AnswerLimit, Anthropic, AnthropicOptions, Endpoint, Model, OpenAi, OpenAiOptions, Secret,
-};
+use tolka_agent::native::model::{AnswerLimit, Endpoint, Model, OpenAi, OpenAiOptions, Secret};
 use tolka_agent::{ModelAbout, Price};
 use tolka_facts::event::Model as Named;
 
@@ -21,7 +19,8 @@ impl Catalogue {
             for entry in &provider.models {
                 let model = provider.model(&endpoint, entry)?;
                 let about = &model.about().model;
-                let is_usual = self.usual.as_ref().is_some_and(|usual| usual.provider == about.provider && usual.id == about.id);
+                let is_usual =
+                    self.usual.as_ref().is_some_and(|usual| usual.provider == about.provider && usual.id == about.id);
                 models.insert(if is_usual { 0 } else { models.len() }, model);
             }
         }
@@ -78,10 +77,7 @@ impl Provider {
                 let options = OpenAiOptions { limit, effort: entry.effort.clone(), ..OpenAiOptions::default() };
                 Ok(Arc::new(OpenAi::new(endpoint, about, options)))
             }
-            Wire::Anthropic => {
-                let options = AnthropicOptions { thinking: entry.thinking, ..AnthropicOptions::default() };
-                Ok(Arc::new(Anthropic::new(endpoint, about, options)))
-            }
+            Wire::Anthropic => bail!("{}: the wire `anthropic` is not built yet", self.name),
             Wire::GenAi => bail!("{}: the wire `genai` is not built yet", self.name),
         }
     }

@@ -1,0 +1,210 @@
+//! The demo as people meet it: no model, no key, no configuration.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::cli::{code, stderr, stdout};
+use crate::http::{get, new_session, post, prompt};
+use crate::server::{House, Server};
+use crate::sse::Stream;
+
+/// What one turn told, as facts; whatever it asks is answered with `answer`.
+fn turn(server: &Server, session: &str, answer: &Value) -> Vec<Value> {
+    let listed = get(server.address, &format!("/v1/sessions/{session}/events?format=json&limit=1000")).expect(200);
+    let after = listed["position"].as_str().unwrap().to_owned();
+    let mut facts = Stream::open(server.address, &format!("/v1/sessions/{session}/events"), Some(&after)).unwrap();
+    prompt(server.address, session);
+    let mut told = Vec::new();
+    loop {
+        let fact = facts.find("a fact", |_| true);
+        if fact["type"] == "permission_asked" {
+            let request = fact["data"]["request"].as_str().unwrap();
+            post(server.address, &format!("/v1/sessions/{session}/answers/{request}"), answer).expect(200);
+        }
+        let is_over = fact["type"] == "turn_ended";
+        told.push(fact);
+        if is_over {
+            return told;
+        }
+    }
+}
+
+fn kinds<'a>(told: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    told.iter().filter(|fact| fact["type"] == kind).map(|fact| &fact["data"]).collect()
+}
+
+/// Name and last status of each call, in the order in which they began.
+fn calls(told: &[Value]) -> Vec<(String, String)> {
+    let mut calls: Vec<(String, String, String)> = Vec::new();
+    for change in kinds(told, "tool_changed") {
+        let id = change["call"].as_str().unwrap();
+        let at = calls.iter().position(|(known, ..)| known == id).unwrap_or_else(|| {
+            calls.push((id.to_owned(), String::new(), String::new()));
+            calls.len() - 1
+        });
+        if let Some(name) = change["name"].as_str() {
+            calls[at].1 = name.to_owned();
+        }
+        if let Some(status) = change["status"].as_str() {
+            calls[at].2 = status.to_owned();
+        }
+    }
+    calls.into_iter().map(|(_, name, status)| (name, status)).collect()
+}
+
+fn text(told: &[Value]) -> String {
+    kinds(told, "text_appended").iter().map(|data| data["text"].as_str().unwrap()).collect()
+}
+
+const APP: &str = include_str!("../../crates/agent/src/native/demo/todo.html");
+
+#[test]
+fn without_a_model_the_demo_answers_and_says_how_to_get_one() {
+    let house = House::new();
+    let mut command = house.command(&["serve", "--port", "0"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let address = first.trim_end().strip_prefix("http://").unwrap().parse().unwrap();
+    let served = get(address, "/path").expect(200);
+    let own = house.data().join("demo").canonicalize().unwrap();
+    assert_eq!(served["directory"], own.to_str().unwrap(), "no folder of the person's own");
+    let said: Vec<String> = BufReader::new(child.stderr.take().unwrap()).lines().take(3).map(Result::unwrap).collect();
+    assert!(said[0].contains("no model can be used, so the demo answers: a fixed script"), "{said:?}");
+    assert!(said[1].contains("`tolka models`") && said[1].contains("OPENAI_API_KEY"), "{said:?}");
+    assert!(said[2].starts_with("tolka: sandbox: "), "{said:?}");
+    let session = get(address, &format!("/v1/sessions/{}", new_session(address))).expect(200);
+    let session = session.get("session").unwrap_or(&session);
+    assert_eq!(session["agent"], "demo", "{session}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(std::fs::read_dir(house.workspace()).unwrap().next().is_none(), "nothing is left where it was started");
+}
+
+#[test]
+fn everything_appears_and_the_app_is_there() {
+    let house = House::new();
+    let workspace = house.workspace();
+    let server = house.serve(&["--agent", "demo", "--pace", "max", "--workspace", workspace.to_str().unwrap()]);
+    let session = new_session(server.address);
+    let told = turn(&server, &session, &json!({ "option": "once" }));
+    assert_eq!(told.last().unwrap()["data"]["stop"], "end_turn", "{told:#?}");
+    assert!(text(&told).starts_with("This is Tolka's demo: a fixed script, not a model"), "{}", text(&told));
+    let calls = calls(&told);
+    let called: Vec<(&str, &str)> = calls.iter().map(|(name, status)| (name.as_str(), status.as_str())).collect();
+    let names: Vec<&str> = called.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        names,
+        [
+            "todowrite",
+            "glob",
+            "grep",
+            "write",
+            "read",
+            "todowrite",
+            "edit",
+            "todowrite",
+            "bash",
+            "bash",
+            "artifact",
+            "todowrite"
+        ]
+    );
+    assert!(called.iter().filter(|(name, _)| *name != "bash").all(|(_, status)| *status == "completed"), "{called:?}");
+    for kind in [
+        "thought_appended",
+        "plan_set",
+        "input_appended",
+        "output_appended",
+        "file_changed",
+        "permission_asked",
+        "artifact_saved",
+        "step_ended",
+    ] {
+        assert!(!kinds(&told, kind).is_empty(), "no {kind}");
+    }
+    let asked = kinds(&told, "permission_asked");
+    assert_eq!((asked.len(), &asked[0]["permission"]), (1, &json!("bash")));
+    let plan = kinds(&told, "plan_set");
+    assert!(plan.last().unwrap()["entries"].as_array().unwrap().iter().all(|entry| entry["status"] == "completed"));
+    assert_eq!(std::fs::read_to_string(workspace.join("todo/index.html")).unwrap(), APP);
+    let artifact = kinds(&told, "artifact_saved")[0];
+    assert_eq!((&artifact["kind"], &artifact["name"]), (&json!("web_app"), &json!("Things to do")));
+
+    // Once more, in the same session and in another one: what is there is found, and what was allowed always is not asked.
+    let again = turn(&server, &session, &json!({ "option": "always" }));
+    assert!(text(&again).contains("another colour, plum"), "{}", text(&again));
+    let other = turn(&server, &new_session(server.address), &json!({ "option": "reject" }));
+    assert!(text(&other).contains("another colour, blue"), "{}", text(&other));
+    assert!(kinds(&other, "permission_asked").is_empty());
+    let page = std::fs::read_to_string(workspace.join("todo/index.html")).unwrap();
+    assert_eq!(page, APP.replace("#0f766e", "#1d4ed8"));
+
+    let listed = stdout(&house.run(&["permissions", "list"]));
+    assert!(
+        listed.contains("bash") && listed.contains("wc") && listed.contains(workspace.to_str().unwrap()),
+        "{listed}"
+    );
+    let id = listed.split_whitespace().next().unwrap();
+    assert_eq!(code(&house.run(&["permissions", "revoke", id])), 0);
+    assert_eq!(stdout(&house.run(&["permissions", "list"])), "nothing was allowed always\n");
+    let asked = turn(&server, &session, &json!({ "option": "once" }));
+    assert_eq!(kinds(&asked, "permission_asked").len(), 1, "what was revoked is asked again, by the server that runs");
+}
+
+#[test]
+fn a_refusal_with_a_reason_is_heard_and_one_without_ends_the_turn() {
+    let house = House::new();
+    let server = house.serve(&["--agent", "demo", "--pace", "max"]);
+    let session = new_session(server.address);
+    let told = turn(&server, &session, &json!({ "option": "reject", "reason": "not on my machine" }));
+    assert!(text(&told).contains("All right, not that command."), "{}", text(&told));
+    assert!(text(&told).contains("not on my machine") && text(&told).contains("Done:"), "{}", text(&told));
+    let told = turn(&server, &session, &json!({ "option": "reject" }));
+    assert!(!text(&told).contains("Done:"), "{}", text(&told));
+    assert_eq!(kinds(&told, "turn_ended").len(), 1);
+}
+
+#[test]
+fn two_sessions_at_once_do_not_harm_each_other() {
+    let house = House::new();
+    let server = house.serve(&["--agent", "demo", "--pace", "max"]);
+    let sessions = [new_session(server.address), new_session(server.address), new_session(server.address)];
+    let turns: Vec<Vec<Value>> = std::thread::scope(|scope| {
+        let turns: Vec<_> = sessions
+            .iter()
+            .map(|session| scope.spawn(|| turn(&server, session, &json!({ "option": "once" }))))
+            .collect();
+        turns.into_iter().map(|turn| turn.join().unwrap()).collect()
+    });
+    for told in &turns {
+        assert_eq!(told.last().unwrap()["data"]["stop"], "end_turn");
+        assert!(text(told).contains("Done:"), "{}", text(told));
+    }
+    let page = std::fs::read_to_string(house.data().join("demo/todo/index.html")).unwrap();
+    assert!(page.contains("Made by Tolka's demo") && page.ends_with("</html>\n"), "a whole page");
+}
+
+#[test]
+fn a_run_without_a_server_plays_it_in_this_terminal() {
+    let house = House::new();
+    let run = house.run(&["run", "hello", "--pace", "max"]);
+    assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+    let printed = stdout(&run);
+    assert!(printed.contains("a fixed script, not a model") && printed.contains("Done:"), "{printed}");
+    assert!(printed.contains("→ Reject"), "nobody is there to allow the command: {printed}");
+    assert!(house.data().join("demo/todo/index.html").exists());
+    let planned = house.run(&["run", "hello", "--pace", "max", "--mode", "plan"]);
+    assert!(stdout(&planned).contains("In this mode I change nothing"), "{}", stdout(&planned));
+}
+
+#[test]
+fn a_run_beside_a_server_of_the_demo_works_in_the_demos_folder() {
+    let house = House::new();
+    let _server = house.serve(&["--pace", "max"]);
+    let run = house.run(&["run", "hello"]);
+    assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+    assert!(house.data().join("demo/todo/index.html").exists());
+}
