@@ -32,6 +32,10 @@ impl Client {
         self.call(Method::POST, path, Some(body)).await
     }
 
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Result<Value> {
+        self.call(Method::PATCH, path, Some(body)).await
+    }
+
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
         let response = self.send(method, path, body, "application/json").await?;
         let bytes = response.into_body().collect().await?.to_bytes();

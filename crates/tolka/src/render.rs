@@ -41,14 +41,19 @@ impl Render {
                 if tool.is_open() {
                     return;
                 }
+                // A command that failed is a call that went well.
+                let exit = tool.output.as_ref().and_then(|output| output.value()["metadata"]["exit"].as_i64());
+                let exit = exit.filter(|code| *code != 0 && tool.status == ToolStatus::Completed);
                 let mark = match tool.status {
+                    ToolStatus::Completed if exit.is_some() => "✗",
                     ToolStatus::Completed => "✓",
                     ToolStatus::Failed => "✗",
                     ToolStatus::Cancelled | ToolStatus::Pending | ToolStatus::Running => "–",
                 };
                 let name = tool.name.as_deref().unwrap_or("tool");
                 let title = if tool.title == name { String::new() } else { format!(" {}", first_line(&tool.title)) };
-                self.line(&format!("{mark} {name}{title}"));
+                let exit = exit.map(|code| format!(" (exit code {code})")).unwrap_or_default();
+                self.line(&format!("{mark} {name}{title}{exit}"));
                 if let Some(error) = &tool.error {
                     self.line(&format!("  {}", first_line(&error.text(&NoBlobs))));
                 }

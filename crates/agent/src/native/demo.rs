@@ -45,19 +45,11 @@ impl Demo {
         Arc::new(Demo { about, pace })
     }
 
-    /// What it may do by itself: all that its script does, but for one command, so that people see how they are asked.
+    /// What everybody's rules say: its second command is asked, so that people see how they are asked. What lies outside
+    /// is no business of a script.
     pub fn rules() -> Rules {
-        let rule = |permission: &str, pattern: &str, leave| Rule {
-            permission: permission.to_owned(),
-            pattern: pattern.to_owned(),
-            leave,
-        };
-        Rules(vec![
-            rule("*", "*", Leave::Allow),
-            rule("outside", "*", Leave::Deny),
-            rule("bash", "*", Leave::Ask),
-            rule("bash", &words::missing("*"), Leave::Allow),
-        ])
+        let (permission, pattern) = ("outside".to_owned(), "*".to_owned());
+        Rules::with([Rule { permission, pattern, leave: Leave::Deny }])
     }
 
     /// A demo that nobody watches goes on by itself; whoever watches has time to look around.

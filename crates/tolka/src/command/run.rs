@@ -76,7 +76,7 @@ impl Run {
 
     fn body(&self, prompt: &str) -> Value {
         let model = self.agent.model.as_ref().map(|model| json!({ "provider": model.provider, "id": model.id }));
-        given([("text", json!(prompt)), ("model", json!(model)), ("mode", json!(self.mode))])
+        given([("text", json!(prompt)), ("model", json!(model))])
     }
 
     /// The folder to name to a server that runs already. A server that has only the demo's own folder is not asked to
@@ -95,12 +95,18 @@ impl Run {
 
     async fn follow(&self, client: &Client, prompt: &str, workspace: Option<&Path>) -> Result<ExitCode> {
         let session = match &self.session {
-            Some(session) => session.clone(),
+            Some(session) => {
+                if let Some(mode) = &self.mode {
+                    client.patch(&format!("/v1/sessions/{session}"), &json!({ "mode": mode })).await?;
+                }
+                session.clone()
+            }
             None => {
                 let new = given([
                     ("title", json!(title(prompt))),
                     ("workspace", json!(workspace)),
                     ("agent", json!(self.agent.agent)),
+                    ("mode", json!(self.mode)),
                 ]);
                 let created = client.post("/v1/sessions", &new).await?;
                 created["id"].as_str().context("the server made a session without an id")?.to_owned()

@@ -187,7 +187,8 @@ pub(crate) struct PriceEntry {
 }
 
 /// What rules can be about. A name that is none would be a rule that never holds, and a person who thinks it does.
-pub(crate) const PERMISSIONS: [&str; 8] = ["*", "bash", "edit", "read", "outside", "glob", "grep", "list"];
+pub(crate) const PERMISSIONS: [&str; 11] =
+    ["*", "bash", "edit", "read", "outside", "glob", "grep", "list", "todowrite", "question", "artifact"];
 const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 type Mistake = (Range<usize>, String);

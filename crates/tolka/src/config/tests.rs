@@ -20,6 +20,7 @@ fn a_whole_file_is_read_in_its_order() {
     let work = config.providers.get("work").unwrap();
     assert_eq!(work.models[0].price.map(|price| (price.input, price.output)), Some((0.5, 1.5)));
     let rules: Vec<String> = rules(&config).0.iter().map(|rule| format!("{rule:?}")).collect();
+    let rules = &rules[Rules::default().0.len()..];
     let permissions: Vec<&str> = config.permissions.0.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(permissions, ["*", "read", "edit", "bash"]);
     assert_eq!(rules.len(), 7);

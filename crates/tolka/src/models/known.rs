@@ -29,6 +29,7 @@ const fn model(id: &'static str, name: &'static str, context: u64, output: u64, 
     KnownModel { id, name, context, output, images: matches!(sees, Sees::Images) }
 }
 
+#[derive(Clone, Copy)]
 enum Sees {
     Text,
     Images,
