@@ -114,8 +114,8 @@ impl Choice {
 
     pub(crate) async fn agents(self, data: &Path, checkpoints: Arc<Checkpoints>) -> Result<Crew> {
         let Choice { first, pace, config, environment } = self;
-        let sandbox = config.sandbox;
-        let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox)).await??;
+        let (sandbox, hidden) = (config.sandbox, settings::hidden(&config, &environment, data));
+        let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox, hidden)).await??;
         let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints };
         let demo: Arc<dyn Agent> = Arc::new(Native::new(DEMO, Arc::new(given.demo(pace))));
         let (agents, mut lines): (Agents, Vec<String>) = match first {

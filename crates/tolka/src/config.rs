@@ -70,7 +70,9 @@ fn is_missing(error: &anyhow::Error) -> bool {
 fn read(path: &Path) -> Result<Config> {
     let text = std::fs::read_to_string(path)?;
     let mut config = parse(&text)?;
+    let path = std::path::absolute(path)?;
     config.folder = path.parent().map(Path::to_owned);
+    config.file = Some(path);
     Ok(config)
 }
 

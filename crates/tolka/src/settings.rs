@@ -23,6 +23,7 @@ use crate::models::Catalogue;
 const STEPS: u32 = 200;
 const TURN: Duration = Duration::from_secs(2 * 3600);
 const TRIES: u32 = 5;
+const COMMAND: Duration = Duration::from_secs(120);
 /// The option that a permission has for `allow` (once, never always: nobody was there).
 const ONCE: &str = "once";
 
@@ -70,6 +71,7 @@ impl Given<'_> {
             steps: limits.steps.unwrap_or(STEPS),
             turn: limits.turn.map_or(TURN, |time| time.0),
             tries: limits.tries.unwrap_or(TRIES),
+            command: limits.command.map_or(COMMAND, |time| time.0),
             rules: config::rules(self.config),
             grants: Arc::new(Grants::new(self.data)),
             patience: Patience::default(),
@@ -96,6 +98,13 @@ impl Given<'_> {
     }
 }
 
+/// What commands have no business with: the journal, tokens and grants, the configuration, and files with keys in them.
+pub(crate) fn hidden(config: &Config, environment: &Environment, data: &Path) -> Vec<PathBuf> {
+    let keys = config.providers.0.iter().filter_map(|provider| provider.value.key_file.as_deref());
+    let keys = keys.map(|file| beside(config.folder.as_deref(), file, environment));
+    config.file.iter().cloned().chain([data.to_owned()]).chain(keys).collect()
+}
+
 pub(crate) struct Sandboxed {
     pub(crate) shell: Arc<Shell>,
     /// One short line for people.
@@ -103,9 +112,14 @@ pub(crate) struct Sandboxed {
 }
 
 /// What commands are run with; it blocks while it tries what the machine can do.
-pub(crate) fn shell(wanted: Sandbox) -> Result<Sandboxed> {
+/// `hidden` is what they do not see.
+pub(crate) fn shell(wanted: Sandbox, hidden: Vec<PathBuf>) -> Result<Sandboxed> {
     let keeper = std::env::current_exe().context("this program does not know where it is")?;
-    let shell = Shell::probe(&keeper);
+    let shell = match wanted {
+        Sandbox::Auto | Sandbox::Require => Shell::probe(&keeper),
+        Sandbox::None => Shell::at(&keeper, Level::None)?,
+    };
+    let shell = shell.hiding(hidden);
     let level = shell.level();
     let says = match (wanted, level) {
         (Sandbox::Require, Level::None) => {

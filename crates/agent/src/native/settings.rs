@@ -20,6 +20,8 @@ pub struct Settings {
     pub turn: Duration,
     /// Tries of one step, the first included.
     pub tries: u32,
+    /// How long a command may take if the model does not say.
+    pub command: Duration,
     pub rules: Rules,
     pub grants: Arc<Grants>,
     /// For permissions and questions.

@@ -331,6 +331,7 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         steps: 20,
         turn: Duration::from_secs(600),
         tries: 4,
+        command: Duration::from_secs(120),
         rules: Rules(vec![allow]),
         grants: Arc::new(Grants::new(folder)),
         patience: Patience::default(),

@@ -81,6 +81,7 @@ impl Hall {
             steps: 1,
             turn: Duration::from_secs(60),
             tries: 1,
+            command: Duration::from_secs(120),
             rules,
             grants: Arc::new(Grants::new(&data)),
             patience: Patience::default(),

@@ -13,7 +13,10 @@ use crate::models::known;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Where the file lies: paths in it are from there.
+    /// The file itself.
+    #[serde(skip)]
+    pub(crate) file: Option<PathBuf>,
+    /// Where it lies: paths in it are from there.
     #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
     pub(crate) model: Option<Which>,

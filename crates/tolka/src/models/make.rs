@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use tolka_agent::native::model::{AnswerLimit, Endpoint, Model, OpenAi, OpenAiOptions, Secret};
+use tolka_agent::native::model::{
+    AnswerLimit, Anthropic, AnthropicOptions, Endpoint, Model, OpenAi, OpenAiOptions, Secret,
+};
 use tolka_agent::{ModelAbout, Price};
 use tolka_facts::event::Model as Named;
 
@@ -77,7 +79,10 @@ impl Provider {
                 let options = OpenAiOptions { limit, effort: entry.effort.clone(), ..OpenAiOptions::default() };
                 Ok(Arc::new(OpenAi::new(endpoint, about, options)))
             }
-            Wire::Anthropic => bail!("{}: the wire `anthropic` is not built yet", self.name),
+            Wire::Anthropic => {
+                let options = AnthropicOptions { thinking: entry.thinking, ..AnthropicOptions::default() };
+                Ok(Arc::new(Anthropic::new(endpoint, about, options)))
+            }
             Wire::GenAi => bail!("{}: the wire `genai` is not built yet", self.name),
         }
     }

@@ -16,7 +16,6 @@ use super::outcome;
 use super::read::fields as map;
 use aftermath::Before;
 
-const TIME: Duration = Duration::from_secs(120);
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Clients draw this much of a command's output; the whole is beside it.
@@ -28,7 +27,7 @@ const GRACE: Duration = Duration::from_millis(250);
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let line = fields.need_words(COMMAND)?;
     let description = fields.words(DESCRIPTION);
-    let time_limit = time_limit(fields)?;
+    let time_limit = time_limit(fields, act.tools.settings.command)?;
     let folder = match fields.words(WORKDIR) {
         Some(folder) => act.tools.workspace.join(act.relative(&folder)?),
         None => act.workspace(),
@@ -68,11 +67,12 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
 }
 
 /// Milliseconds; but nobody means less than a second, so such a number is of seconds.
-fn time_limit(fields: &Fields) -> Result<Duration, Stop> {
+fn time_limit(fields: &Fields, usual: Duration) -> Result<Duration, Stop> {
+    let longest = LONGEST.max(usual);
     Ok(match fields.number(TIMEOUT)? {
-        None | Some(0) => TIME,
-        Some(seconds @ ..1_000) => Duration::from_secs(seconds).min(LONGEST),
-        Some(millis) => Duration::from_millis(millis).min(LONGEST),
+        None | Some(0) => usual,
+        Some(seconds @ ..1_000) => Duration::from_secs(seconds).min(longest),
+        Some(millis) => Duration::from_millis(millis).min(longest),
     })
 }
 
@@ -110,7 +110,7 @@ async fn cancelled(
         // The session ends the turn soon; the next checkpoint has the changes.
         Err(_) => tracing::debug!(call = %act.call.id, "a cancelled command left more to tell than there was time"),
     }
-    Ok(done(printed.text, None, title, description, TIME))
+    Ok(done(printed.text, None, title, description, act.tools.settings.command))
 }
 
 /// `None`: it was cancelled.

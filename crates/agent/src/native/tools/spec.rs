@@ -28,7 +28,7 @@ impl Name {
                     "command": text("The command line."),
                     "description": text("What it does, in 5 to 10 words."),
                     "workdir": text("The folder it runs in. Default: the workspace."),
-                    "timeout": number("Milliseconds after which it is ended. Default 120000, at most 600000."),
+                    "timeout": number("Milliseconds after which it is ended, for a command that takes long; at most 600000."),
                 }),
                 &["command", "description"],
             ),
