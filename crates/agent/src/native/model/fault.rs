@@ -69,6 +69,11 @@ impl Complaint {
         Some(complaint)
     }
 
+    fn is_unpaid(&self) -> bool {
+        let is_tagged = ["insufficient_quota", "billing"].iter().any(|tag| self.tags.contains(tag));
+        is_tagged || self.status == Some(402) || self.text.to_lowercase().contains("credit balance is too low")
+    }
+
     pub(super) fn kind(&self) -> ModelErrorKind {
         use ModelErrorKind::{Auth, Overflow, RateLimited, Rejected, Unavailable, UnknownModel};
         let text = self.text.to_lowercase();
@@ -76,17 +81,20 @@ impl Complaint {
         let says = |words: &[&str]| words.iter().any(|words| text.contains(words));
         let status = self.status.unwrap_or(0);
 
-        if tagged(&["insufficient_quota", "billing"]) || status == 402 {
+        if self.is_unpaid() {
             return Auth;
         }
         if tagged(&["rate_limit"]) || status == 429 || says(&["tokens per minute"]) {
             return RateLimited;
         }
-        if tagged(&["overloaded", "api_error", "server_error", "timeout_error", "unavailable"]) || status == 529 {
-            return Unavailable;
-        }
+        // Before all that may pass: llama.cpp tells it as an error of the server.
         if tagged(&OVERFLOW_TAGS) || says(&OVERFLOW) || status == 413 {
             return Overflow;
+        }
+        // Ollama calls every fault so; then the status is right.
+        let is_theirs = tagged(&["overloaded", "api_error", "server_error", "timeout_error", "unavailable"]);
+        if is_theirs && !(400..500).contains(&status) {
+            return Unavailable;
         }
         if tagged(&["authentication", "permission", "invalid_api_key"]) || matches!(status, 401 | 403) {
             return Auth;
@@ -111,8 +119,11 @@ const OVERFLOW_TAGS: [&str; 4] =
     ["context_length_exceeded", "exceed_context_size", "request_too_large", "context_window_exceeded"];
 
 /// How OpenAI, Anthropic, vLLM, llama.cpp, Ollama, Gemini, Mistral, Groq, xAI and Bedrock say it.
-const OVERFLOW: [&str; 15] = [
+const OVERFLOW: [&str; 18] = [
     "maximum context length",
+    "model's context length is only",
+    "reduce the length of the input",
+    "context size has been exceeded",
     "max context length",
     "maximum model length",
     "prompt is too long",
@@ -196,7 +207,7 @@ impl Accuser {
 
     fn refused(&self, complaint: &Complaint, code: &str, said: &str) -> String {
         let provider = &self.model.provider;
-        if complaint.tags.contains("quota") || complaint.tags.contains("billing") || complaint.status == Some(402) {
+        if complaint.is_unpaid() {
             return format!(
                 "the account at {provider} has nothing left to spend{code}{said}. Add credit, or use another model."
             );
@@ -230,3 +241,6 @@ fn retry_after(head: &HeaderMap) -> Option<Duration> {
     let until = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     Some(Duration::try_from(until.duration_since(jiff::Timestamp::now())).unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;
