@@ -39,7 +39,8 @@ person will switch to build mode to have it done.";
 
 /// Reads files; call it where blocking is fine.
 pub(super) fn system(settings: &Settings, workspace: &Path, mode: &str, today: &str) -> String {
-    let git = if workspace.join(".git").symlink_metadata().is_ok() { "a git repository" } else { "not under git" };
+    let has_git = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
+    let git = if workspace.ancestors().any(has_git) { "in a git repository" } else { "not under git" };
     let mut said = format!(
         "You are Tolka, a coding agent. You work for a person in a folder on their machine, with tools that act on it.\n\n\
          {MANNERS}\n\n<environment>\nfolder: {} ({git})\nplatform: {}\ndate: {today}\n</environment>",

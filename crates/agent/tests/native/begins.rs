@@ -61,7 +61,7 @@ async fn the_folder_and_the_configuration_have_a_word() {
     hall.settings.instructions = Some("Be kind.".to_owned());
     hall.say("Hi").await;
     let system = model.asked()[0].system.clone();
-    for words in ["Use tabs.", "Be kind.", "a git repository", folder.to_str().unwrap()] {
+    for words in ["Use tabs.", "Be kind.", "in a git repository", folder.to_str().unwrap()] {
         assert!(system.contains(words), "{words}: {system}");
     }
     assert!(!system.contains("Not this one."), "{system}");

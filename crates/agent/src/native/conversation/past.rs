@@ -75,7 +75,7 @@ fn step(conversation: &mut Conversation, parts: &[Part], kept: Option<&Json>, bl
                 conversation.attached(&input(tool, blobs), outcome(tool, blobs));
             }
             Part::Tool(tool) => {
-                let (id, name) = (tool.call.as_str().to_owned(), tool.name.clone().unwrap_or_default());
+                let (id, name) = (tool.call.as_str().to_owned(), name(tool));
                 outputs.push(Output::Call { id, name, input: input(tool, blobs) });
                 results.push((tool.call.clone(), outcome(tool, blobs)));
             }
@@ -88,6 +88,13 @@ fn step(conversation: &mut Conversation, parts: &[Part], kept: Option<&Json>, bl
     }
     conversation.answer(outputs);
     conversation.results(results);
+}
+
+/// Our own tools have names that every provider takes. Those of another agent, which had the session before, may not.
+fn name(tool: &Tool) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = tool.name.as_deref().unwrap_or_default().chars().take(64).map(fit).collect();
+    if name.is_empty() { "tool".to_owned() } else { name }
 }
 
 /// What the model wrote; of a call that was told whole, what it was told with.
@@ -114,4 +121,32 @@ pub(in crate::native) fn input_of(text: &str) -> Result<Json, String> {
 
 fn outcome(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
     Tools::recalled(tool, blobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_other_agents_have_names_that_providers_take() {
+        let named = |given: Option<&str>| name(&Tool { name: given.map(str::to_owned), ..Tool::default() });
+        assert_eq!(named(Some("apply_patch")), "apply_patch");
+        assert_eq!(named(Some("mcp: read file/Ünder")), "mcp__read_file__nder");
+        assert_eq!((named(None), named(Some(""))), ("tool".to_owned(), "tool".to_owned()));
+        assert_eq!(named(Some(&"x".repeat(100))).len(), 64);
+    }
+
+    #[test]
+    fn input_is_an_object_or_says_why_not() {
+        for (text, expected) in [
+            ("", Ok("{}")),
+            (" null ", Ok("{}")),
+            ("{\n\"a\": 1}", Ok("{\"a\":1}")),
+            ("[1]", Err("it is not a JSON object")),
+        ] {
+            let read = input_of(text);
+            assert_eq!(read.as_ref().map(Json::get).map_err(String::as_str), expected, "{text}");
+        }
+        assert!(input_of("{\"a").unwrap_err().starts_with("it is not JSON"));
+    }
 }
