@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tolka_facts::event::{Failed, Model, Stop, Usage};
 use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
 
-pub use past::{NoPast, Past, PastError, Remembered};
+pub use past::{NoPast, Past, PastError, Remembered, Remembering};
 pub use replay::{Pace, Recording, RecordingError, Replay};
 pub use teller::{Cancel, CancelSwitch, Chosen, Gone, Patience, Said, Steered, Teller, teller};
 

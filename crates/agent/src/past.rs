@@ -23,9 +23,18 @@ impl fmt::Debug for Remembered {
     }
 }
 
+pub type Remembering<'a> = Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + 'a>>;
+
 pub trait Past: Send + Sync + fmt::Debug {
     /// Everything that is durable now.
-    fn remember(&self) -> Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + '_>>;
+    fn remember(&self) -> Remembering<'_>;
+
+    /// The same, from what was remembered before: only what came since has to be read. A past that cannot do that reads
+    /// all.
+    fn go_on(&self, known: View) -> Remembering<'_> {
+        drop(known);
+        self.remember()
+    }
 }
 
 /// Of a session that has just begun.
@@ -33,7 +42,7 @@ pub trait Past: Send + Sync + fmt::Debug {
 pub struct NoPast;
 
 impl Past for NoPast {
-    fn remember(&self) -> Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + '_>> {
+    fn remember(&self) -> Remembering<'_> {
         Box::pin(async { Ok(Remembered { view: View::default(), blobs: Arc::new(NoBlobs) }) })
     }
 }

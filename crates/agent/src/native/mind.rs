@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use tolka_facts::Draft;
 use tolka_facts::event::{Failed, Model as ModelName, SessionChanged, Stop};
+use tolka_facts::{Draft, View};
 
 use super::conversation::{Eyes, rebuilt};
 use super::halt::{Halt, Why};
@@ -22,6 +22,8 @@ pub(super) struct NativeMind {
     pub(super) tools: Tools,
     pub(super) workspace: PathBuf,
     place: Place,
+    /// What the last turn began with: the next one reads on from there.
+    known: Option<View>,
     naming: Option<Naming>,
 }
 
@@ -29,7 +31,7 @@ impl NativeMind {
     pub(super) fn new(settings: Arc<Settings>, place: Place) -> Self {
         let workspace = PathBuf::from(&place.workspace);
         let tools = Tools::new(settings.clone(), place.session.clone(), workspace.clone());
-        NativeMind { settings, tools, workspace, place, naming: None }
+        NativeMind { settings, tools, workspace, place, known: None, naming: None }
     }
 }
 
@@ -65,7 +67,12 @@ impl NativeMind {
         halt: &mut Halt<'_>,
         spent: &mut Spent,
     ) -> Result<Stopped, Gone> {
-        let remembered = match halt.or(self.place.past.remember()).await {
+        let past = &self.place.past;
+        let remembering = match self.known.take() {
+            Some(known) => past.go_on(known),
+            None => past.remember(),
+        };
+        let remembered = match halt.or(remembering).await {
             Ok(Ok(remembered)) => remembered,
             Ok(Err(error)) => return Ok(Stopped::Failed(Box::new(failure::no_past(&error)))),
             Err(why) => return Ok(Stopped::Halted(why)),
@@ -91,14 +98,15 @@ impl NativeMind {
         // Blobs and files are read here.
         let read = tokio::task::spawn_blocking(move || {
             let system = instructions::system(&settings, &workspace, &of_mode, &today);
-            (rebuilt(&remembered.view, &*remembered.blobs, &running, eyes), system)
+            (rebuilt(&remembered.view, &*remembered.blobs, &running, eyes), system, remembered.view)
         });
-        let (conversation, system) = match halt.or(read).await {
+        let (conversation, system, known) = match halt.or(read).await {
             Ok(Ok(read)) => read,
             // It fails only if the runtime is going down, and this task with it.
             Ok(Err(_)) => return Ok(Stopped::Halted(Why::Cancelled)),
             Err(why) => return Ok(Stopped::Halted(why)),
         };
+        self.known = Some(known);
         let specs = self.tools.specs(&mode);
         let offered = specs.iter().map(|spec| spec.name.clone()).collect();
         let scene = Scene { teller, mode, checkpoint: prompt.checkpoint.clone() };

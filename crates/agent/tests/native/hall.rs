@@ -12,7 +12,7 @@ use tolka_agent::native::model::{Model, Request};
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{
-    Agent, Chosen, Ended, Mind, Past, PastError, Patience, Place, Prompt, Remembered, Said, Steered, UNNAMED, teller,
+    Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
 };
 use tolka_facts::event::{
     Model as ModelName, PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered, SessionCreated, Stop,
@@ -66,8 +66,15 @@ impl Blobs for Memory {
 }
 
 impl Past for Memory {
-    fn remember(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + '_>> {
+    fn remember(&self) -> Remembering<'_> {
         Box::pin(async { Ok(Remembered { view: self.view(), blobs: Arc::new(self.clone()) }) })
+    }
+
+    fn go_on(&self, mut known: View) -> Remembering<'_> {
+        let seq = known.tip.seq;
+        self.facts().iter().filter(|fact| fact.seq > seq).for_each(|fact| known.apply(fact));
+        assert_eq!(known, self.view());
+        Box::pin(async { Ok(Remembered { view: known, blobs: Arc::new(self.clone()) }) })
     }
 }
 
