@@ -65,7 +65,8 @@ pub struct Tools {
     settings: Arc<Settings>,
     session: SessionId,
     workspace: PathBuf,
-    memory: Memory,
+    /// Shared with the blocking parts of a call.
+    memory: Arc<Memory>,
 }
 
 /// What a turn is to its tools.
@@ -80,7 +81,7 @@ pub struct Scene<'a> {
 
 impl Tools {
     pub fn new(settings: Arc<Settings>, session: SessionId, workspace: PathBuf) -> Self {
-        Tools { settings, session, workspace, memory: Memory::default() }
+        Tools { settings, session, workspace, memory: Arc::default() }
     }
 
     /// What the model is offered in this mode.

@@ -15,19 +15,46 @@ pub(super) const MOST: u64 = 8 << 20;
 /// Texts of together more bytes are not repeated in the output of a call: its content has them.
 const REPEATED: usize = 64 << 10;
 
+/// All that is in a file. It is hashed once, where that may take its time.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) bytes: Arc<[u8]>,
+    pub(super) blob: BlobRef,
+}
+
+impl Content {
+    pub(super) fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        let blob = BlobRef { hash: Hash::of(&bytes), size: bytes.len() as u64 };
+        Content { bytes, blob }
+    }
+
+    /// `None`: it is no text.
+    pub(super) fn text(&self) -> Option<&str> {
+        std::str::from_utf8(&self.bytes).ok().filter(|text| !text.contains('\0'))
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        self.blob == other.blob
+    }
+}
+
 /// One file that changed.
 #[derive(Debug, Clone)]
 pub(super) struct Change {
     /// From the workspace on.
     pub(super) path: String,
-    pub(super) before: Option<Arc<[u8]>>,
-    pub(super) after: Option<Arc<[u8]>>,
+    pub(super) before: Option<Content>,
+    pub(super) after: Option<Content>,
     pub(super) diff: Diff,
 }
 
 impl Change {
-    pub(super) fn new(path: &str, before: Option<Arc<[u8]>>, after: Option<Arc<[u8]>>) -> Self {
-        let (old, new) = (before.as_deref().map(text), after.as_deref().map(text));
+    /// Compares, which takes its time.
+    pub(super) fn new(path: &str, before: Option<Content>, after: Option<Content>) -> Self {
+        let (old, new) = (before.as_ref().map(Content::text), after.as_ref().map(Content::text));
         let diff = match (old, new) {
             // What is no text on one side has no lines to compare.
             (Some(None), _) | (_, Some(None)) => Diff::default(),
@@ -45,8 +72,10 @@ impl Change {
     }
 
     fn texts(&self) -> (&str, &str) {
-        let old = self.before.as_deref().and_then(text).unwrap_or_default();
-        (old, self.after.as_deref().and_then(text).unwrap_or_default())
+        fn text(side: Option<&Content>) -> &str {
+            side.and_then(Content::text).unwrap_or_default()
+        }
+        (text(self.before.as_ref()), text(self.after.as_ref()))
     }
 
     /// As clients draw it. The texts are the same blobs as the fact's.
@@ -90,33 +119,25 @@ impl Change {
     }
 }
 
-/// `None`: it is no text.
-pub(super) fn text(bytes: &[u8]) -> Option<&str> {
-    std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
-}
-
-fn blob(content: &[u8]) -> BlobRef {
-    BlobRef { hash: Hash::of(content), size: content.len() as u64 }
-}
-
 impl Act<'_> {
     /// Tells a change that is made, and remembers what is there now.
     pub(super) async fn changed(&self, change: &Change) -> Result<(), Stop> {
         let memory = &self.tools.memory;
         if let Some(after) = &change.after {
-            memory.keep(&change.path, after.clone(), &self.tools.workspace.join(&change.path));
+            memory.keep(&change.path, after, &self.tools.workspace.join(&change.path));
         }
         let fact = FileChanged {
             path: self.absolute(&change.path),
             operation: change.operation(),
-            before: change.before.as_deref().map(blob),
-            after: change.after.as_deref().map(blob),
+            before: change.before.as_ref().map(|content| content.blob.clone()),
+            after: change.after.as_ref().map(|content| content.blob.clone()),
             added: change.diff.added,
             removed: change.diff.removed,
             call: Some(self.call.id.clone()),
             diff: (!change.diff.text.is_empty()).then(|| change.diff.text.clone().into()),
         };
-        let contents = [&change.before, &change.after].into_iter().flatten().map(|content| content.to_vec()).collect();
+        let contents =
+            [&change.before, &change.after].into_iter().flatten().map(|content| content.bytes.to_vec()).collect();
         Ok(self.scene.teller.tell_with(Draft::agent(fact), contents).await?)
     }
 

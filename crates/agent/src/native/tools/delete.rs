@@ -13,7 +13,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let Some(before) = act.content(&path).await? else {
         return Err(Stop::Failed(format!("there is no file {path} in the workspace; nothing was deleted")));
     };
-    let change = Change::new(&path, Some(before), None);
+    let named = path.clone();
+    let change = act.looking(move |_| Change::new(&named, Some(before), None)).await?;
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;

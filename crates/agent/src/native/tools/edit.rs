@@ -5,7 +5,7 @@ use tolka_workspace::edit::{Places, replace};
 
 use super::act::{Act, Done, Stop};
 use super::ask::Want;
-use super::change::{self, Change};
+use super::change::{Change, Content};
 use super::field::{ALL, FILE, Fields, NEW, OLD};
 use super::read::fields as map;
 
@@ -17,20 +17,21 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         return Err(Stop::Failed(format!("there is no file {path} in the workspace; find it with glob, or write it")));
     };
     let (content, named) = (before.clone(), path.clone());
-    let (edited, change) = act
+    let (places, is_tolerant, change) = act
         .looking(move |_| {
-            let text = change::text(&content).ok_or_else(|| not_text(&named))?;
+            let text = content.text().ok_or_else(|| not_text(&named))?;
             let edited =
                 replace(text, &old, &new, places).map_err(|error| Stop::Failed(format!("{named}: {error}")))?;
-            let change = Change::new(&named, Some(content.clone()), Some(edited.text.as_bytes().into()));
-            Ok::<_, Stop>((edited, change))
+            let after = Content::new(edited.text.as_bytes());
+            let change = Change::new(&named, Some(content), Some(after));
+            Ok::<_, Stop>((edited.places, edited.is_tolerant, change))
         })
         .await??;
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;
-    if act.tools.memory.is_seen(&path, &before) {
-        act.tools.memory.has_seen(&path, edited.text.as_bytes());
+    if let Some(after) = change.after.as_ref().filter(|_| act.tools.memory.is_seen(&path, &before)) {
+        act.tools.memory.has_seen(&path, after);
     }
     let absolute = act.absolute(&path);
     let mut metadata = map(json!({
@@ -41,10 +42,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     }));
     metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
     let mut notes = Vec::new();
-    if edited.places > 1 {
-        notes.push(format!("[{} places were replaced]", edited.places));
+    if places > 1 {
+        notes.push(format!("[{} places were replaced]", places));
     }
-    if edited.is_tolerant {
+    if is_tolerant {
         notes.push(
             "[the old text was found with other white space than you gave; look whether the result is right]".into(),
         );

@@ -4,9 +4,11 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use tolka_facts::Hash;
+
+use super::change::Content;
 
 /// Files whose content is remembered as seen. Beyond that all are forgotten, which costs a read each.
 const SEEN: usize = 10_000;
@@ -30,7 +32,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Kept {
-    content: Arc<[u8]>,
+    content: Content,
     stamp: Stamp,
 }
 
@@ -57,37 +59,36 @@ impl Stamp {
 
 impl Memory {
     /// The model knows that this is in the file.
-    pub(super) fn has_seen(&self, path: &str, content: &[u8]) {
-        let hash = Hash::of(content);
+    pub(super) fn has_seen(&self, path: &str, content: &Content) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.seen.len() >= SEEN {
             inner.seen.clear();
         }
-        inner.seen.insert(path.to_owned(), hash);
+        inner.seen.insert(path.to_owned(), content.blob.hash.clone());
     }
 
-    pub(super) fn is_seen(&self, path: &str, content: &[u8]) -> bool {
-        let hash = Hash::of(content);
+    pub(super) fn is_seen(&self, path: &str, content: &Content) -> bool {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.seen.get(path) == Some(&hash)
+        inner.seen.get(path) == Some(&content.blob.hash)
     }
 
     /// This is in the file at `file`, as of now.
-    pub(super) fn keep(&self, path: &str, content: Arc<[u8]>, file: &Path) {
-        let Some(stamp) = Stamp::of(file).filter(|stamp| stamp.size == content.len() as u64) else { return };
+    pub(super) fn keep(&self, path: &str, content: &Content, file: &Path) {
+        let Some(stamp) = Stamp::of(file).filter(|stamp| stamp.size == content.blob.size) else { return };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.bytes + content.len() > KEPT {
+        if inner.bytes + content.bytes.len() > KEPT {
             inner.contents.clear();
             inner.bytes = 0;
         }
-        inner.bytes += content.len();
-        if let Some(old) = inner.contents.insert(path.to_owned(), Kept { content, stamp }) {
-            inner.bytes -= old.content.len();
+        inner.bytes += content.bytes.len();
+        let kept = Kept { content: content.clone(), stamp };
+        if let Some(old) = inner.contents.insert(path.to_owned(), kept) {
+            inner.bytes -= old.content.bytes.len();
         }
     }
 
     /// What is in the files that nobody else has touched since it was kept, by path from the workspace on.
-    pub(super) fn kept(&self, workspace: &Path) -> HashMap<String, Arc<[u8]>> {
+    pub(super) fn kept(&self, workspace: &Path) -> HashMap<String, Content> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let is_so = |path: &str, kept: &Kept| Stamp::of(&workspace.join(path)) == Some(kept.stamp);
         let sound = inner.contents.iter().filter(|(path, kept)| is_so(path, kept));

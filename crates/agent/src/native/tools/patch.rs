@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tolka_facts::event::FileOperation;
@@ -11,13 +10,13 @@ use tolka_workspace::patch::{FilePatch, Patch, apply};
 
 use super::act::{Act, Done, Stop};
 use super::ask::Want;
-use super::change::{self, Change};
+use super::change::{Change, Content};
 use super::field::{Fields, PATCH};
 use super::read::fields as map;
 use super::{edit, write};
 
 /// Texts of together more bytes are not repeated in the output: the facts have them.
-const REPEATED: usize = 1 << 20;
+const REPEATED: u64 = 1 << 20;
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let text = fields.need(PATCH)?;
@@ -33,14 +32,14 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             return Err(half_done(stop, &changes[..made], &changes[made..]));
         }
         let memory = &act.tools.memory;
-        let known = change.before.as_deref().is_none_or(|before| memory.is_seen(&change.path, before));
-        if let Some(after) = change.after.as_deref().filter(|_| known) {
+        let known = change.before.as_ref().is_none_or(|before| memory.is_seen(&change.path, before));
+        if let Some(after) = change.after.as_ref().filter(|_| known) {
             memory.has_seen(&change.path, after);
         }
     }
     let output = format!("Success. Updated the following files:\n{}", lines(&changes));
-    let bytes: usize =
-        changes.iter().flat_map(|change| [&change.before, &change.after]).flatten().map(|c| c.len()).sum();
+    let sides = changes.iter().flat_map(|change| [&change.before, &change.after]);
+    let bytes: u64 = sides.flatten().map(|content| content.blob.size).sum();
     let is_cut = bytes > REPEATED;
     let files: Vec<Value> = changes
         .iter()
@@ -69,7 +68,7 @@ fn changes(workspace: &Path, text: &str) -> Result<Vec<Change>, Stop> {
                 if work.now(&path)?.is_some() {
                     return Err(Stop::Failed(format!("{path} is there already; update it, or delete it first")));
                 }
-                work.put(&path, Some(content.as_bytes().into()));
+                work.put(&path, Some(Content::new(content.as_bytes())));
             }
             FilePatch::Delete { path } => {
                 let path = files.relative(path)?;
@@ -79,7 +78,7 @@ fn changes(workspace: &Path, text: &str) -> Result<Vec<Change>, Stop> {
             FilePatch::Update { path, to, hunks } => {
                 let path = files.relative(path)?;
                 let old = work.need(&path)?;
-                let text = change::text(&old).ok_or_else(|| edit::not_text(&path))?;
+                let text = old.text().ok_or_else(|| edit::not_text(&path))?;
                 let new = apply(text, hunks).map_err(|error| Stop::Failed(format!("{path}: {error}")))?;
                 let to = to.as_deref().map(|to| files.relative(to)).transpose()?.filter(|to| *to != path);
                 if let Some(to) = to {
@@ -88,10 +87,10 @@ fn changes(workspace: &Path, text: &str) -> Result<Vec<Change>, Stop> {
                             "{path} cannot be moved to {to}: something is there already"
                         )));
                     }
-                    work.put(&to, Some(new.as_bytes().into()));
+                    work.put(&to, Some(Content::new(new.as_bytes())));
                     work.put(&path, None);
                 } else {
-                    work.put(&path, Some(new.as_bytes().into()));
+                    work.put(&path, Some(Content::new(new.as_bytes())));
                 }
             }
         }
@@ -99,18 +98,16 @@ fn changes(workspace: &Path, text: &str) -> Result<Vec<Change>, Stop> {
     Ok(work.done())
 }
 
-type Content = Option<Arc<[u8]>>;
-
 /// The files of a patch while it is worked out: one may be in it twice.
 struct Work<'a> {
     workspace: &'a Path,
     order: Vec<String>,
     /// As it was on the disk, and as it will be.
-    sides: BTreeMap<String, (Content, Content)>,
+    sides: BTreeMap<String, (Option<Content>, Option<Content>)>,
 }
 
 impl Work<'_> {
-    fn now(&mut self, path: &str) -> Result<Content, Stop> {
+    fn now(&mut self, path: &str) -> Result<Option<Content>, Stop> {
         if let Some((_, now)) = self.sides.get(path) {
             return Ok(now.clone());
         }
@@ -120,12 +117,12 @@ impl Work<'_> {
         Ok(content)
     }
 
-    fn need(&mut self, path: &str) -> Result<Arc<[u8]>, Stop> {
+    fn need(&mut self, path: &str) -> Result<Content, Stop> {
         self.now(path)?.ok_or_else(|| Stop::Failed(format!("there is no file {path} in the workspace")))
     }
 
     /// Only what [`Work::now`] was asked of is put.
-    fn put(&mut self, path: &str, content: Content) {
+    fn put(&mut self, path: &str, content: Option<Content>) {
         if let Some((_, now)) = self.sides.get_mut(path) {
             *now = content;
         }

@@ -61,7 +61,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
 }
 
 fn plain(question: String) -> Question {
-    Question { header: question.chars().take(HEADER).collect(), question, options: Vec::new(), multiple: false }
+    let header = question.chars().take(HEADER).collect::<String>().trim_end().to_owned();
+    Question { header, question, options: Vec::new(), multiple: false }
 }
 
 fn read(item: &Value) -> Result<Question, Stop> {

@@ -4,7 +4,6 @@ mod kind;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,6 +15,7 @@ use tolka_workspace::search;
 
 use super::act::{Act, Done, Stop};
 use super::ask::{self, Want};
+use super::change::{self, Content};
 use super::field::{FILE, Fields, LIMIT, OFFSET};
 use super::{Call, Tools};
 use kind::Kind;
@@ -56,8 +56,8 @@ pub(super) fn is_free(tools: &Tools, call: &Call) -> bool {
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let path = fields.need_words(FILE)?;
     let range = Range::of(fields)?;
-    let (workspace, wanted) = (act.workspace(), path.clone());
-    match act.looking(move |_| find(&workspace, &wanted)).await?? {
+    // A look-up, and no wait before the call is told: neighbours are told in their order.
+    match find(&act.tools.workspace, &path)? {
         Place::Inside { path, real } => {
             let mut want = Want::look("read", &path);
             if real != path {
@@ -66,11 +66,12 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             act.leave(want, &[&path]).await?;
             act.running(&path, &[&path]).await?;
             let (workspace, wanted) = (act.workspace(), path.clone());
-            let bytes = act.looking(move |_| inside(&workspace, &wanted)).await??;
-            let bytes: Arc<[u8]> = bytes.into();
-            act.tools.memory.has_seen(&path, &bytes);
-            act.tools.memory.keep(&path, bytes.clone(), &act.tools.workspace.join(&path));
-            shown(&path, &bytes, range)
+            let content = act.looking(move |_| inside(&workspace, &wanted).map(Content::new)).await??;
+            act.tools.memory.has_seen(&path, &content);
+            if content.blob.size <= change::MOST {
+                act.tools.memory.keep(&path, &content, &act.tools.workspace.join(&path));
+            }
+            shown(&path, &content.bytes, range)
         }
         Place::Outside(file) => {
             let path = file.to_string_lossy().into_owned();
@@ -157,7 +158,8 @@ fn not_found(workspace: &Path, path: &str) -> String {
         }
     }
     near.sort();
-    let names: Vec<String> = near.into_iter().take(3).map(|(_, item)| item).collect();
+    let whole = |item: String| if folder == "." { item } else { format!("{folder}/{item}") };
+    let names: Vec<String> = near.into_iter().take(3).map(|(_, item)| whole(item)).collect();
     match names.is_empty() {
         true => format!("there is no file {path} in the workspace; find it with glob or list"),
         false => format!("there is no file {path} in the workspace; did you mean {}?", names.join(", ")),

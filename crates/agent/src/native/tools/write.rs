@@ -1,7 +1,6 @@
 //! `write`: a whole file. One that is there is written over only if the model has seen what is in it now.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde_json::json;
 use tolka_workspace::files::{FileError, Files};
@@ -9,7 +8,7 @@ use tolka_workspace::folder::FolderError;
 
 use super::act::{Act, Done, Stop};
 use super::ask::Want;
-use super::change::{self, Change};
+use super::change::{self, Change, Content};
 use super::field::{CONTENT, FILE, Fields};
 use super::read::{self, fields as map};
 
@@ -17,22 +16,26 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let path = act.relative(&fields.need_words(FILE)?)?;
     let content = fields.need(CONTENT)?;
     let before = act.content(&path).await?;
-    if let Some(before) = before.as_deref()
+    if let Some(before) = &before
         && !act.tools.memory.is_seen(&path, before)
     {
         return Err(Stop::Failed(format!(
             "{path} is there already, and you have not read what is in it now; read it first, then write it"
         )));
     }
-    let content = match before.as_deref().is_some_and(ends_lines_with_crlf) && !content.contains('\r') {
-        true => content.replace('\n', "\r\n"),
-        false => content,
+    let named = path.clone();
+    let compare = move |_| {
+        let content = match before.as_ref().is_some_and(ends_lines_with_crlf) && !content.contains('\r') {
+            true => content.replace('\n', "\r\n"),
+            false => content,
+        };
+        Change::new(&named, before, Some(Content::new(content.into_bytes())))
     };
-    let change = Change::new(&path, before, Some(content.into_bytes().into()));
+    let change = act.looking(compare).await?;
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;
-    act.tools.memory.has_seen(&path, change.after.as_deref().unwrap_or_default());
+    change.after.iter().for_each(|after| act.tools.memory.has_seen(&path, after));
     let absolute = act.absolute(&path);
     let mut metadata = map(json!({
         "diagnostics": {},
@@ -47,14 +50,14 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
 }
 
 /// The model is shown lines without their ends, so it cannot know of these.
-fn ends_lines_with_crlf(before: &[u8]) -> bool {
-    let lines = before.iter().filter(|byte| **byte == b'\n').count();
-    lines > 0 && before.windows(2).filter(|pair| pair == b"\r\n").count() == lines
+fn ends_lines_with_crlf(before: &Content) -> bool {
+    let lines = before.bytes.iter().filter(|byte| **byte == b'\n').count();
+    lines > 0 && before.bytes.windows(2).filter(|pair| pair == b"\r\n").count() == lines
 }
 
 impl Act<'_> {
     /// What is in a file of the workspace. `None`: nothing is there.
-    pub(super) async fn content(&self, path: &str) -> Result<Option<Arc<[u8]>>, Stop> {
+    pub(super) async fn content(&self, path: &str) -> Result<Option<Content>, Stop> {
         let (workspace, path) = (self.workspace(), path.to_owned());
         self.looking(move |_| content(&workspace, &path)).await?
     }
@@ -66,7 +69,7 @@ impl Act<'_> {
         }
         let (workspace, made) = (self.workspace(), change.clone());
         self.doing(move || make(&workspace, &made)).await??;
-        let size = |side: &Option<Arc<[u8]>>| side.as_ref().map_or(0, |content| content.len() as u64);
+        let size = |side: &Option<Content>| side.as_ref().map_or(0, |content| content.blob.size);
         match size(&change.before).max(size(&change.after)) > change::MOST {
             true => self.changed_somehow(&change.path, change.operation()).await,
             false => self.changed(change).await,
@@ -74,9 +77,9 @@ impl Act<'_> {
     }
 }
 
-pub(super) fn content(workspace: &Path, path: &str) -> Result<Option<Arc<[u8]>>, Stop> {
+pub(super) fn content(workspace: &Path, path: &str) -> Result<Option<Content>, Stop> {
     match Files::open(workspace)?.read(path, read::MOST) {
-        Ok(content) => Ok(Some(content.bytes.into())),
+        Ok(content) => Ok(Some(Content::new(content.bytes))),
         Err(FileError::Folder(FolderError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -85,8 +88,8 @@ pub(super) fn content(workspace: &Path, path: &str) -> Result<Option<Arc<[u8]>>,
 fn make(workspace: &Path, change: &Change) -> Result<(), FileError> {
     let files = Files::open(workspace)?;
     match (&change.before, &change.after) {
-        (before, Some(after)) => files.write(&change.path, after, before.as_deref()),
-        (Some(before), None) => files.remove(&change.path, before),
+        (before, Some(after)) => files.write(&change.path, &after.bytes, before.as_ref().map(|before| &*before.bytes)),
+        (Some(before), None) => files.remove(&change.path, &before.bytes),
         (None, None) => Ok(()),
     }
 }

@@ -1,14 +1,13 @@
 //! What a command changed: found by looking before and after it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use tolka_facts::Draft;
 use tolka_facts::event::{FileOperation, Noticed, Severity};
 use tolka_workspace::changes::{Changed, Look};
 
 use super::super::act::{Act, Stop};
-use super::super::change::{self, Change};
+use super::super::change::{self, Change, Content};
 use tolka_workspace::files::Files;
 
 /// Files that are told of one command; somebody who unpacks an archive does not want to see them all.
@@ -19,14 +18,14 @@ pub(super) struct Before<'a> {
     act: &'a Act<'a>,
     look: Look,
     /// What is known to be in files that were read or changed before.
-    kept: HashMap<String, Arc<[u8]>>,
+    kept: HashMap<String, Content>,
 }
 
 impl<'a> Before<'a> {
     pub(super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
         let workspace = act.workspace();
-        let look = act.looking(move |_| Look::at(&workspace)).await?;
-        let kept = act.tools.memory.kept(&act.tools.workspace);
+        let memory = act.tools.memory.clone();
+        let (look, kept) = act.looking(move |_| (Look::at(&workspace), memory.kept(&workspace))).await?;
         Ok(Before { act, look, kept })
     }
 
@@ -54,7 +53,7 @@ impl<'a> Before<'a> {
 }
 
 /// What the checkpoint before the turn has of those files of which nothing better is known.
-async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Arc<[u8]>>) -> HashMap<String, Arc<[u8]>> {
+async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Content>) -> HashMap<String, Content> {
     let (Some(checkpoints), Some(commit)) = (&act.tools.settings.checkpoints, &act.scene.checkpoint) else {
         return HashMap::new();
     };
@@ -67,7 +66,8 @@ async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Arc<[u
     match checkpoints.contents(&act.tools.workspace, commit, &paths).await {
         Ok(contents) => {
             let found = paths.into_iter().zip(contents);
-            found.filter_map(|(path, content)| Some((path, Arc::from(content?)))).collect()
+            let hash = move || found.filter_map(|(path, content)| Some((path, Content::new(content?)))).collect();
+            act.doing(hash).await.unwrap_or_default()
         }
         Err(error) => {
             tracing::warn!(%error, "what files held before a command is not known");
@@ -76,26 +76,27 @@ async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Arc<[u
     }
 }
 
-async fn tell(act: &Act<'_>, changed: Changed, before: Option<Arc<[u8]>>) -> Result<(), Stop> {
+async fn tell(act: &Act<'_>, changed: Changed, before: Option<Content>) -> Result<(), Stop> {
     let Changed { path, operation } = changed;
     let (workspace, wanted) = (act.workspace(), path.clone());
     let after = match operation {
         FileOperation::Delete => None,
         FileOperation::Create | FileOperation::Update => {
-            let read = act.doing(move || Files::open(&workspace)?.read(&wanted, change::MOST)).await?;
-            match read {
-                Ok(content) => Some(Arc::from(content.bytes)),
+            let read =
+                move || Files::open(&workspace)?.read(&wanted, change::MOST).map(|content| Content::new(content.bytes));
+            match act.doing(read).await? {
+                Ok(content) => Some(content),
                 // Too large, a link, or gone again: that it changed is all there is to say.
                 Err(_) => return act.changed_somehow(&path, operation).await,
             }
         }
     };
     match (operation, &before) {
-        (FileOperation::Create, _) => act.changed(&Change::new(&path, None, after)).await,
-        (_, None) => act.changed_somehow(&path, operation).await,
+        (FileOperation::Update | FileOperation::Delete, None) => act.changed_somehow(&path, operation).await,
         // Somebody touched it, and no more.
-        (_, Some(_)) if before == after => Ok(()),
-        (_, Some(_)) => {
+        (FileOperation::Update | FileOperation::Delete, Some(_)) if before == after => Ok(()),
+        (FileOperation::Create | FileOperation::Update | FileOperation::Delete, _) => {
+            let before = before.filter(|_| operation != FileOperation::Create);
             let compared = act.doing(move || Change::new(&path, before, after)).await?;
             act.changed(&compared).await
         }
