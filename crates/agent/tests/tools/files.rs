@@ -329,8 +329,8 @@ async fn a_patch_that_does_not_fit_changes_nothing() {
     let first = "*** Add File: new.txt\n+x\n";
     for (body, words) in [
         ("*** Update File: a.txt\n@@\n-nope\n+y", "a.txt: "),
-        ("*** Delete File: none.txt", "there is no file none.txt"),
-        ("*** Add File: a.txt\n+x", "a.txt is there already"),
+        ("*** Delete File: none.txt", "none.txt: it is not there"),
+        ("*** Add File: a.txt\n+x", "a.txt: it is there already"),
         ("*** Add File: ../out.txt\n+x", "`..` may lead out"),
         ("*** Add File: /etc/out.txt\n+x", "leads out of the workspace"),
     ] {

@@ -69,6 +69,11 @@ impl Act<'_> {
         }
         let (workspace, made) = (self.workspace(), change.clone());
         self.doing(move || make(&workspace, &made)).await??;
+        self.made(change).await
+    }
+
+    /// Tells a change that is on the disk.
+    pub(super) async fn made(&self, change: &Change) -> Result<(), Stop> {
         let size = |side: &Option<Content>| side.as_ref().map_or(0, |content| content.blob.size);
         match size(&change.before).max(size(&change.after)) > change::MOST {
             true => self.changed_somehow(&change.path, change.operation()).await,
