@@ -6,25 +6,22 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-use tolka_agent::{Agent, Ended, Mind, NoPast, Place, Prompt, Said};
-use tolka_facts::event::{
-    Failed, FailureKind, Model, PromptDropped, PromptQueued, SessionChanged, SessionDeleted, Stop,
-};
-use tolka_facts::{Blobs, Block, Draft, Event, Hash, Ids, Json, MessageId, RequestId, SessionId, Tip, TurnId};
-use tolka_journal::{Journal, JournalError, Mark, Scope};
+use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
+use tolka_facts::event::{Failed, FailureKind, PromptDropped, SessionChanged, SessionDeleted, Stop};
+use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Tip, TurnId};
+use tolka_journal::JournalError;
 
 use crate::SessionError;
 use crate::answer::Answer;
+use crate::attendance::Ear;
 use crate::clerk::Clerk;
+use crate::past::SessionPast;
+use crate::prompt::{Accepted, PromptRequest, whole};
 use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
 use crate::turn::{RunningTurn, end_turn};
 
-/// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
-const QUEUE_LIMIT: usize = 100;
-/// Longer than any name for a request that a client makes up.
-const KEY_LIMIT: usize = 512;
 /// A full disk is asked again this often; meanwhile the agent waits.
-const RETRY: Duration = Duration::from_millis(500);
+pub(crate) const RETRY: Duration = Duration::from_millis(500);
 /// An actor without work is dropped after this long; making it again takes a few milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -45,31 +42,6 @@ pub(crate) enum Command {
     Shutdown,
 }
 
-#[derive(Debug, Clone, Default)]
-pub struct PromptRequest {
-    pub content: Vec<Block>,
-    /// The client's own name for the request; the same one twice is one turn.
-    pub key: Option<String>,
-    /// Some clients name their messages themselves; that is a key too.
-    pub message: Option<MessageId>,
-    pub agent: Option<String>,
-    pub model: Option<Model>,
-    pub context: Option<Json>,
-}
-
-/// A prompt that is durable: it will run, now or when its turn comes, also after a crash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Accepted {
-    pub turn: TurnId,
-    pub message: MessageId,
-    /// Of the fact that queued it: a stream that starts after this tells the whole turn.
-    pub seq: u64,
-    /// How many are before it.
-    pub ahead: usize,
-    /// The same request had been taken before.
-    pub repeated: bool,
-}
-
 pub(crate) struct Actor {
     pub(crate) session: SessionId,
     pub(crate) clerk: Clerk,
@@ -87,6 +59,12 @@ pub(crate) struct Actor {
     pub(crate) saved: Option<(TurnId, Outcome)>,
     /// A turn that the disk did not let start is tried again then.
     pub(crate) not_before: Instant,
+    /// Hears who is there to answer.
+    pub(crate) ear: Ear,
+    /// Since when nobody is; `None` while somebody is, or nobody looked.
+    pub(crate) alone_since: Option<Instant>,
+    /// What nobody answered is not decided before; the disk did not let it be.
+    pub(crate) patient_until: Instant,
 }
 
 impl Actor {
@@ -101,6 +79,7 @@ impl Actor {
             let deadline = self.turn.as_ref().and_then(|turn| turn.deadline);
             let is_blocked = self.clerk.is_blocked();
             let is_free = self.turn.is_none() && self.saving.is_none() && !is_blocked;
+            let patience_ends = self.patience_ends();
             tokio::select! {
                 command = commands.recv() => match command {
                     Some(Command::Shutdown) => return self.shut_down().await,
@@ -113,6 +92,7 @@ impl Actor {
                 said = next_said(&mut self.turn), if !is_blocked => {
                     retry_at = Instant::now() + RETRY;
                     match (said, &mut self.turn) {
+                        (Some(Said::Steering(reply)), Some(_)) => self.steer(reply).await,
                         (Some(said), Some(turn)) => self.clerk.hear(turn, said).await,
                         _ => self.finish().await,
                     }
@@ -132,6 +112,10 @@ impl Actor {
                 () = sleep_until(deadline.unwrap_or(idle_at)), if deadline.is_some() && !is_blocked => {
                     self.abandon(Stop::Cancelled).await;
                 }
+                () = sleep_until(patience_ends.unwrap_or(idle_at)), if patience_ends.is_some() && !is_blocked => {
+                    self.lose_patience().await;
+                }
+                () = self.ear.rings(), if patience_ends.is_some() => {}
                 () = sleep_until(idle_at), if is_free => {
                     if idle() {
                         return;
@@ -187,13 +171,13 @@ impl Actor {
         let mind = self.mind.take().unwrap_or_else(|| {
             let turns = self.clerk.tip().head.turns.saturating_sub(1);
             let workspace = self.clerk.tip().head.workspace.clone();
-            let past = Arc::new(NoPast);
+            let past = Arc::new(SessionPast::new(self.clerk.journal().clone(), self.session.clone()));
             agent.open(Place { session: self.session.clone(), workspace, turns, past })
         });
         let checkpoint = outcome.and_then(|outcome| outcome.ok()).map(|saved| saved.commit);
-        let head = &self.clerk.tip().head;
-        let (mode, title) = (prompt.agent.clone().or_else(|| head.mode.clone()), head.title.clone());
-        let prompt = Prompt { checkpoint, mode, title, ..whole(self.clerk.journal().clone(), prompt).await };
+        let (mode, model) = self.ways(agent.as_ref(), &prompt);
+        let title = self.clerk.tip().head.title.clone();
+        let prompt = Prompt { checkpoint, mode, model, title, ..whole(self.clerk.journal().clone(), prompt).await };
         self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
     }
 
@@ -277,54 +261,12 @@ impl Actor {
             Command::DropPrompt(turn, reply) => answer(reply, self.drop_prompt(turn).await),
             Command::Cancel(queue_too, reply) => answer(reply, self.cancel(queue_too).await),
             Command::Answer(request, given, by, reply) => answer(reply, self.answer(&request, *given, by).await),
-            Command::Change(change, reply) => answer(reply, self.append(Draft::client(*change)).await),
+            Command::Change(change, reply) => answer(reply, self.change(*change).await),
             Command::Delete(reply) => answer(reply, self.delete().await),
             Command::Note(draft, reply) => answer(reply, self.append(*draft).await),
             Command::Tip(reply) => answer(reply, Ok(self.clerk.tip().clone())),
             Command::Shutdown => {}
         }
-    }
-
-    async fn prompt(&mut self, request: PromptRequest) -> Result<Accepted, SessionError> {
-        if self.clerk.tip().head.deleted {
-            return Err(SessionError::NotFound(self.session.clone()));
-        }
-        if let Some(earlier) = same_request(self.clerk.journal().clone(), &self.session, &request).await? {
-            return Ok(earlier);
-        }
-        if request.content.is_empty() {
-            return Err(SessionError::EmptyPrompt);
-        }
-        if self.agent.is_none() {
-            let name = self.clerk.tip().head.agent.clone();
-            return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
-        }
-        if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {
-            return Err(SessionError::LongKey { given, most: KEY_LIMIT });
-        }
-        if request.content.clone().iter_mut().flat_map(Block::bodies_mut).any(|body| body.blob().is_some()) {
-            return Err(SessionError::Reference);
-        }
-        let waiting = self.clerk.tip().queue.len();
-        if waiting >= QUEUE_LIMIT {
-            return Err(SessionError::QueueFull { waiting });
-        }
-        let now = tolka_facts::Time::now();
-        let turn = self.ids.turn(now);
-        let message = request.message.unwrap_or_else(|| self.ids.message(now));
-        let queued = PromptQueued {
-            turn: turn.clone(),
-            message: message.clone(),
-            content: request.content,
-            key: request.key,
-            agent: request.agent,
-            model: request.model,
-            context: request.context,
-            steers: None,
-        };
-        self.append(Draft::client(queued)).await?;
-        let ahead = waiting + usize::from(self.turn.is_some());
-        Ok(Accepted { turn, message, seq: self.clerk.tip().seq, ahead, repeated: false })
     }
 
     async fn drop_prompt(&mut self, turn: TurnId) -> Result<(), SessionError> {
@@ -387,51 +329,11 @@ impl Actor {
     }
 }
 
-/// The prompt as the client sent it: a mind knows no blobs.
-async fn whole(journal: Arc<dyn Journal>, mut queued: PromptQueued) -> Prompt {
-    let filled = tokio::task::spawn_blocking(move || {
-        let blobs = JournalBlobs(journal);
-        queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
-        let context = queued.context.map(|context| context.whole(&blobs).into_owned());
-        let (turn, message, content, model) = (queued.turn, queued.message, queued.content, queued.model);
-        Prompt { turn, message, content, context, model, ..Prompt::default() }
-    });
-    // It fails only if the runtime is going down, and this task with it.
-    filled.await.unwrap_or_default()
-}
-
-/// The prompt that the same request became before.
-async fn same_request(
-    journal: Arc<dyn Journal>,
-    session: &SessionId,
-    request: &PromptRequest,
-) -> Result<Option<Accepted>, JournalError> {
-    let key = request.key.iter().map(|key| Mark::Key(key));
-    for name in key.chain(request.message.iter().map(Mark::Message)) {
-        let Some(seq) = journal.mark(session, &name.to_string()).await? else { continue };
-        let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
-        if let Some(Event::PromptQueued(queued)) = page.first().map(|entry| &entry.fact.event) {
-            let (turn, message) = (queued.turn.clone(), queued.message.clone());
-            return Ok(Some(Accepted { turn, message, seq, ahead: 0, repeated: true }));
-        }
-    }
-    Ok(None)
-}
-
 /// Pends while no turn runs, so that it can stand in a select.
 async fn next_said(turn: &mut Option<RunningTurn>) -> Option<Said> {
     match turn {
         Some(turn) => turn.next().await,
         None => std::future::pending().await,
-    }
-}
-
-/// Blobs of the journal, where blocking is fine.
-struct JournalBlobs(Arc<dyn Journal>);
-
-impl Blobs for JournalBlobs {
-    fn blob(&self, hash: &Hash) -> Option<Vec<u8>> {
-        self.0.blob(hash).ok().flatten()
     }
 }
 

@@ -60,7 +60,7 @@ impl Clerk {
         turn.take(said, &mut told, &mut settling);
         loop {
             while told.len() < BATCH
-                && let Ok(said) = turn.said.try_recv()
+                && let Some(said) = turn.try_more()
             {
                 turn.take(said, &mut told, &mut settling);
             }
@@ -70,7 +70,7 @@ impl Clerk {
             tokio::select! {
                 biased;
                 answer = self.ledger.answer() => self.land(answer),
-                Some(said) = turn.said.recv() => turn.take(said, &mut told, &mut settling),
+                said = turn.more() => turn.take(said, &mut told, &mut settling),
             }
         }
         if told.is_empty() || self.is_blocked() {

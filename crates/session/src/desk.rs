@@ -11,10 +11,12 @@ use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
 use tolka_journal::{Journal, Mark, Purged, Scope, SessionQuery};
 
 use crate::SessionError;
-use crate::actor::{Accepted, Actor, Command, PromptRequest, Reply};
+use crate::actor::{Actor, Command, Reply};
 use crate::answer::Answer;
+use crate::attendance::{Attendance, Ear, Place, Room};
 use crate::clerk::Clerk;
 use crate::ledger::Ledger;
+use crate::prompt::{Accepted, PromptRequest, check_mode, check_model};
 use crate::saving::DeskOptions;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
@@ -32,6 +34,7 @@ struct Inner {
     agents: Agents,
     ids: Arc<Ids>,
     options: DeskOptions,
+    room: Arc<Room>,
     /// A std mutex: it is held for a look-up, never over an await.
     live: Mutex<Live>,
 }
@@ -68,7 +71,7 @@ impl Desk {
     }
 
     pub fn with_options(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
-        Desk(Arc::new(Inner { journal, agents, ids, options, live: Mutex::default() }))
+        Desk(Arc::new(Inner { journal, agents, ids, options, room: Room::new(), live: Mutex::default() }))
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -94,6 +97,8 @@ impl Desk {
 
     pub async fn create(&self, new: NewSession) -> Result<Tip, SessionError> {
         let agent = self.agent(new.agent.as_deref())?;
+        check_mode(agent.as_ref(), new.mode.as_deref())?;
+        check_model(agent.as_ref(), new.model.as_ref())?;
         let now = Time::now();
         let id = self.0.ids.session(now);
         let created = SessionCreated {
@@ -132,6 +137,11 @@ impl Desk {
         by: String,
     ) -> Result<(), SessionError> {
         self.call(session, |reply| Command::Answer(request, Box::new(answer), by, reply)).await
+    }
+
+    /// Somebody who could answer looks on, for as long as what is given is held: requests wait longer then.
+    pub fn attend(&self, place: Place) -> Attendance {
+        self.0.room.attend(place)
     }
 
     pub async fn change(&self, session: &SessionId, change: SessionChanged) -> Result<(), SessionError> {
@@ -251,6 +261,9 @@ impl Desk {
             saving: None,
             saved: None,
             not_before: Instant::now(),
+            ear: Ear::new(self.0.room.clone(), session.clone()),
+            alone_since: None,
+            patient_until: Instant::now(),
         };
         while live.tasks.try_join_next().is_some() {}
         let (desk, id) = (self.clone(), session.clone());

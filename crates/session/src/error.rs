@@ -8,6 +8,10 @@ pub enum SessionError {
     NotFound(SessionId),
     #[error("no agent is called `{name}` here; there are: {known}")]
     UnknownAgent { name: String, known: String },
+    #[error("`{agent}` has no mode `{name}`; it has: {known}")]
+    UnknownMode { name: String, agent: String, known: String },
+    #[error("`{agent}` has no model `{name}`; it has: {known}")]
+    UnknownModel { name: String, agent: String, known: String },
     #[error("the prompt is empty; send at least one block of content")]
     EmptyPrompt,
     #[error("{waiting} prompts are waiting already; wait for one to finish, cancel, or drop one from the queue")]

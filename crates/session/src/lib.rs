@@ -6,16 +6,21 @@
 
 mod actor;
 mod answer;
+mod attendance;
 mod clerk;
 mod desk;
 mod error;
 mod ledger;
+mod past;
+mod patience;
+mod prompt;
 mod saving;
 mod told;
 mod turn;
 
-pub use actor::{Accepted, PromptRequest};
 pub use answer::Answer;
+pub use attendance::{Attendance, Place};
 pub use desk::{Desk, NewSession, UNNAMED};
 pub use error::SessionError;
+pub use prompt::{Accepted, PromptRequest};
 pub use saving::DeskOptions;

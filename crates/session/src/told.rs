@@ -35,6 +35,12 @@ impl Told {
         }
     }
 
+    /// With contents that the draft names by their hashes.
+    pub(crate) fn push_with(&mut self, draft: Draft, contents: Vec<Vec<u8>>) {
+        self.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
+        self.push(draft);
+    }
+
     pub(crate) fn push_all(&mut self, drafts: Vec<Draft>) {
         drafts.into_iter().for_each(|draft| self.push(draft));
     }

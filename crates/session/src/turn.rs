@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tolka_agent::{CancelSwitch, Chosen, Ended, Mind, Prompt, Said, Teller};
+use tolka_agent::{CancelSwitch, Chosen, Ended, Mind, Patience, Prompt, Said, Teller};
 use tolka_facts::event::{Stop, TurnEnded};
-use tolka_facts::{Cause, Draft, RequestId, Tip};
+use tolka_facts::{Cause, Draft, Event, RequestId, Tip};
 
 use crate::told::Told;
 
@@ -26,9 +26,17 @@ pub(crate) struct RunningTurn {
     /// When patience ends, once the turn was cancelled.
     pub(crate) deadline: Option<Instant>,
     asked: HashMap<RequestId, Asked>,
+    /// Prompts are looked for when all that was said before is written.
+    held: Option<Said>,
 }
 
-enum Asked {
+struct Asked {
+    since: Instant,
+    patience: Patience,
+    waiting: Waiting,
+}
+
+enum Waiting {
     Permission(oneshot::Sender<Option<Chosen>>),
     Question(oneshot::Sender<Option<Vec<Vec<String>>>>),
 }
@@ -45,12 +53,15 @@ impl RunningTurn {
             drop(end);
             (mind, how)
         });
-        RunningTurn { task, said, ended, has_ended: false, switch, deadline: None, asked: HashMap::new() }
+        RunningTurn { task, said, ended, has_ended: false, switch, deadline: None, asked: HashMap::new(), held: None }
     }
 
     /// What the mind says next; `None` when it has ended and nothing it said is left. Its end is what counts, not the
     /// end of its line: it may have left a teller with somebody, and that must not keep its turn open.
     pub(crate) async fn next(&mut self) -> Option<Said> {
+        if self.held.is_some() {
+            return self.held.take();
+        }
         if !self.has_ended {
             tokio::select! {
                 biased;
@@ -67,6 +78,53 @@ impl RunningTurn {
         self.said.try_recv().ok()
     }
 
+    /// What can be written together with what came before it, if it is there.
+    pub(crate) fn try_more(&mut self) -> Option<Said> {
+        let said = if self.held.is_none() { self.said.try_recv().ok() } else { None };
+        self.hold_back(said)
+    }
+
+    /// The same when it comes; pends where nothing more does.
+    pub(crate) async fn more(&mut self) -> Said {
+        if self.held.is_none() {
+            let said = self.said.recv().await;
+            if let Some(said) = self.hold_back(said) {
+                return said;
+            }
+        }
+        std::future::pending().await
+    }
+
+    fn hold_back(&mut self, said: Option<Said>) -> Option<Said> {
+        if matches!(said, Some(Said::Steering(_))) {
+            self.held = said;
+            return None;
+        }
+        said
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.deadline.is_some()
+    }
+
+    pub(crate) fn is_asking(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// What waits for a person, since when, and how long it should.
+    pub(crate) fn asking(&self) -> impl Iterator<Item = (&RequestId, Instant, &Patience)> {
+        self.asked.iter().map(|(request, asked)| (request, asked.since, &asked.patience))
+    }
+
+    /// Its mind hears that nobody chose.
+    pub(crate) fn forget(&mut self, request: &RequestId) {
+        self.asked.remove(request);
+    }
+
+    fn ask(&mut self, request: &RequestId, patience: Patience, waiting: Waiting) {
+        self.asked.insert(request.clone(), Asked { since: Instant::now(), patience, waiting });
+    }
+
     pub(crate) fn cancel(&mut self) {
         self.switch.fire();
         self.deadline.get_or_insert(Instant::now() + GRACE);
@@ -76,33 +134,34 @@ impl RunningTurn {
     pub(crate) fn take(&mut self, said: Said, told: &mut Told, settled: &mut Vec<oneshot::Sender<()>>) {
         match said {
             Said::Told(draft) => told.push(draft),
-            Said::Permission(draft, _, answer) => {
-                if let tolka_facts::Event::PermissionAsked(ask) = &draft.event {
-                    self.asked.insert(ask.request.clone(), Asked::Permission(answer));
+            Said::ToldWith(draft, contents) => told.push_with(draft, contents),
+            Said::Permission(draft, patience, answer) => {
+                if let Event::PermissionAsked(ask) = &draft.event {
+                    self.ask(&ask.request, patience, Waiting::Permission(answer));
                 }
                 told.push(draft);
             }
-            Said::Question(draft, _, answer) => {
-                if let tolka_facts::Event::QuestionAsked(ask) = &draft.event {
-                    self.asked.insert(ask.request.clone(), Asked::Question(answer));
+            Said::Question(draft, patience, answer) => {
+                if let Event::QuestionAsked(ask) = &draft.event {
+                    self.ask(&ask.request, patience, Waiting::Question(answer));
                 }
                 told.push(draft);
             }
-            Said::ToldWith(draft, _) => told.push(draft),
-            Said::Steering(reply) => drop(reply.send(Vec::new())),
+            // Of a turn that was stopped: it takes no prompts any more.
+            Said::Steering(reply) => drop(reply),
             Said::Settle(done) => settled.push(done),
         }
     }
 
     /// Hands a durable answer to the mind that waits for it; one that no longer waits is past caring.
     pub(crate) fn permission_answered(&mut self, request: &RequestId, chosen: Option<Chosen>) {
-        if let Some(Asked::Permission(waiting)) = self.asked.remove(request) {
+        if let Some(Asked { waiting: Waiting::Permission(waiting), .. }) = self.asked.remove(request) {
             let _ = waiting.send(chosen);
         }
     }
 
     pub(crate) fn question_answered(&mut self, request: &RequestId, answers: Option<Vec<Vec<String>>>) {
-        if let Some(Asked::Question(waiting)) = self.asked.remove(request) {
+        if let Some(Asked { waiting: Waiting::Question(waiting), .. }) = self.asked.remove(request) {
             let _ = waiting.send(answers);
         }
     }

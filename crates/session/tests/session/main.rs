@@ -2,17 +2,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod files;
+mod past;
+mod patience;
 mod saving;
+mod steering;
+mod ways;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use tolka_agent::{Agent, Agents, Ended, Mind, Patience, Place, Prompt, Running, Teller};
+use tolka_agent::{Agent, Agents, Ended, Mind, ModeAbout, ModelAbout, Past, Patience, Place, Prompt, Running, Teller};
 use tolka_facts::event::{
     Model, OptionKind, PermissionAsked, PermissionOption, SessionChanged, Stop, TextAppended, ToolChanged,
 };
-use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, SessionId, Time, ToolStatus};
+use tolka_facts::{Block, Cause, Draft, Event, Fact, Ids, RequestId, SessionId, Time, ToolStatus};
 use tolka_journal::{Journal, Scope, Sqlite, SqliteOptions};
 use tolka_session::{Answer, Desk, DeskOptions, NewSession, PromptRequest, SessionError};
 
@@ -22,9 +27,15 @@ struct Puppet {
     name: &'static str,
     /// Fired when a turn has said what it has to say and goes on to wait.
     waits: Arc<Notify>,
+    /// Lets a turn that waits for it go on.
+    go: Arc<Notify>,
 }
 
-struct Strings(Arc<Notify>);
+struct Strings {
+    waits: Arc<Notify>,
+    go: Arc<Notify>,
+    past: Arc<dyn Past>,
+}
 
 impl Agent for Puppet {
     fn name(&self) -> &str {
@@ -35,8 +46,18 @@ impl Agent for Puppet {
         Model { provider: "test".into(), id: "puppet".into() }
     }
 
-    fn open(&self, _: Place) -> Box<dyn Mind> {
-        Box::new(Strings(self.waits.clone()))
+    fn models(&self) -> Vec<ModelAbout> {
+        let other = Model { provider: "test".into(), id: "other".into() };
+        vec![ModelAbout::named(self.model()), ModelAbout::named(other)]
+    }
+
+    fn modes(&self) -> Vec<ModeAbout> {
+        let mode = |name: &str| ModeAbout { name: name.into(), description: String::new() };
+        vec![mode("build"), mode("plan")]
+    }
+
+    fn open(&self, place: Place) -> Box<dyn Mind> {
+        Box::new(Strings { waits: self.waits.clone(), go: self.go.clone(), past: place.past })
     }
 }
 
@@ -63,10 +84,15 @@ impl Mind for Strings {
                         .map(|chosen| chosen.option);
                     say(teller, &format!("chosen: {chosen:?}")).await;
                 }
+                words if words.starts_with("patient") => patience::ask(words, teller).await,
+                "steered" => steering::turn(self, teller).await,
+                "remember" => past::tell(self.past.as_ref(), teller).await,
+                "change a file" => files::change(teller).await,
+                "ways" => say(teller, &format!("{:?} {:?}", prompt.mode, prompt.model.map(|model| model.id))).await,
                 "hang" | "ignore cancel" => {
                     tool(teller, "call_1").await;
                     teller.settled().await.unwrap();
-                    self.0.notify_one();
+                    self.waits.notify_one();
                     if text.head() == "hang" {
                         teller.cancel().fired().await;
                         return Ended::stopped(Stop::Cancelled);
@@ -119,6 +145,7 @@ struct World {
     desk: Desk,
     journal: Arc<Sqlite>,
     waits: Arc<Notify>,
+    go: Arc<Notify>,
     folder: tempfile::TempDir,
 }
 
@@ -138,10 +165,11 @@ impl World {
     fn build(name: &'static str, folder: tempfile::TempDir, max_bytes: Option<u64>, desk: DeskOptions) -> Self {
         let options = SqliteOptions { max_bytes, ..SqliteOptions::new(folder.path()) };
         let journal = Sqlite::open(&options).unwrap();
-        let waits = Arc::new(Notify::new());
-        let agents: Agents = Arc::from([Arc::new(Puppet { name, waits: waits.clone() }) as Arc<dyn Agent>]);
+        let (waits, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let puppet = Puppet { name, waits: waits.clone(), go: go.clone() };
+        let agents: Agents = Arc::from([Arc::new(puppet) as Arc<dyn Agent>]);
         let desk = Desk::with_options(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
-        World { desk, journal, waits, folder }
+        World { desk, journal, waits, go, folder }
     }
 
     async fn session(&self) -> SessionId {
@@ -151,6 +179,28 @@ impl World {
     async fn facts(&self, session: &SessionId) -> Vec<Arc<Fact>> {
         let page = self.journal.read(&Scope::Session(session.clone()), 0, 10_000).await.unwrap();
         page.into_iter().map(|entry| entry.fact).collect()
+    }
+
+    /// As a crash leaves it: the journal goes, and nobody gets to say a last word.
+    fn crash(self) -> Self {
+        let World { desk, journal, folder, .. } = self;
+        journal.close();
+        drop(journal);
+        // It is held: a desk that goes would end its turns.
+        std::mem::forget(desk);
+        World::on(folder, None)
+    }
+
+    /// The request that waits for a person, when it does.
+    async fn asked(&self, session: &SessionId) -> RequestId {
+        let mut head = self.journal.watch(&Scope::Session(session.clone()));
+        loop {
+            let tip = self.desk.tip(session).await.unwrap();
+            if let Some(ask) = tip.asks().next() {
+                return ask.request().clone();
+            }
+            head.wait_for(|head| *head > tip.seq).await.unwrap();
+        }
     }
 
     /// Waits until `n` turns have ended, and gives how.
@@ -254,14 +304,7 @@ async fn the_first_answer_wins_and_the_second_learns_of_it() {
     let world = World::new();
     let session = world.session().await;
     world.desk.prompt(&session, prompt("permission")).await.unwrap();
-    let mut head = world.journal.watch(&Scope::Session(session.clone()));
-    let request = loop {
-        let tip = world.desk.tip(&session).await.unwrap();
-        if let Some(ask) = tip.asks().next() {
-            break ask.request().clone();
-        }
-        head.wait_for(|head| *head > tip.seq).await.unwrap();
-    };
+    let request = world.asked(&session).await;
     let answer = |id: &str| Answer::Option { id: id.into(), reason: None };
     let wrong = world.desk.answer(&session, request.clone(), answer("maybe"), "a".into()).await;
     assert!(matches!(wrong, Err(SessionError::NoSuchOption { .. })), "{wrong:?}");

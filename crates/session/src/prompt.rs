@@ -1,0 +1,218 @@
+//! Prompts: taken, kept until their turn comes or the turn that runs takes them, and handed to minds whole.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tolka_agent::{Agent, Prompt, Steered};
+use tolka_facts::event::{Model, PromptQueued, PromptSteered, SessionChanged};
+use tolka_facts::{Block, Draft, Event, Json, MessageId, SessionId, TurnId};
+use tolka_journal::{Journal, JournalError, Mark, Scope};
+
+use crate::SessionError;
+use crate::actor::Actor;
+use crate::past::JournalBlobs;
+
+/// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
+const QUEUE_LIMIT: usize = 100;
+/// Names that an error lists.
+const LISTED: usize = 20;
+/// Longer than any name for a request that a client makes up.
+const KEY_LIMIT: usize = 512;
+
+#[derive(Debug, Clone, Default)]
+pub struct PromptRequest {
+    pub content: Vec<Block>,
+    /// The client's own name for the request; the same one twice is one turn.
+    pub key: Option<String>,
+    /// Some clients name their messages themselves; that is a key too.
+    pub message: Option<MessageId>,
+    /// A way of working, by the name that the agent gives it.
+    pub agent: Option<String>,
+    pub model: Option<Model>,
+    pub context: Option<Json>,
+    /// For the turn that runs, which is told of it between two steps. Without one it is a prompt like any other.
+    pub steer: bool,
+}
+
+/// A prompt that is durable: it will run, now or when its turn comes, also after a crash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    pub turn: TurnId,
+    pub message: MessageId,
+    /// Of the fact that queued it: a stream that starts after this tells the whole turn.
+    pub seq: u64,
+    /// How many are before it.
+    pub ahead: usize,
+    /// The same request had been taken before.
+    pub repeated: bool,
+    /// The turn that it is meant for, where it is to steer one.
+    pub steers: Option<TurnId>,
+}
+
+impl Actor {
+    /// The turn that runs, or the one that is about to.
+    fn turn_to_steer(&self) -> Option<TurnId> {
+        let tip = self.clerk.tip();
+        let next = || tip.queue.front().map(|queued| queued.prompt.turn.clone());
+        tip.turn.as_ref().map(|turn| turn.id.clone()).or_else(next)
+    }
+
+    /// Hands the turn that runs the prompts that are meant for it. They are its own from then on, also after a crash.
+    pub(crate) async fn steer(&mut self, reply: oneshot::Sender<Vec<Steered>>) {
+        let _ = reply.send(self.take_steering().await);
+    }
+
+    async fn take_steering(&mut self) -> Vec<Steered> {
+        let may_take = self.turn.as_ref().is_some_and(|turn| !turn.is_cancelled());
+        let tip = self.clerk.tip();
+        let Some(into) = tip.turn.as_ref().map(|turn| turn.id.clone()).filter(|_| may_take) else { return Vec::new() };
+        let waiting = tip.queue.iter().map(|queued| &queued.prompt);
+        let prompts: Vec<PromptQueued> =
+            waiting.filter(|prompt| prompt.steers.as_ref() == Some(&into)).cloned().collect();
+        if prompts.is_empty() {
+            return Vec::new();
+        }
+        let taken =
+            |prompt: &PromptQueued| Draft::agent(PromptSteered { turn: prompt.turn.clone(), into: into.clone() });
+        if let Err(error) = self.clerk.append(prompts.iter().map(taken).collect()).await {
+            tracing::warn!(session = %self.session, %error, "prompts for the turn that runs wait on");
+            return Vec::new();
+        }
+        let mut steered = Vec::new();
+        for prompt in prompts {
+            let Prompt { message, content, context, .. } = whole(self.clerk.journal().clone(), prompt).await;
+            steered.push(Steered { message, content, context });
+        }
+        steered
+    }
+
+    /// How a prompt's turn is to work: as the prompt says, else as the session does. What the agent no longer knows is
+    /// left to it.
+    pub(crate) fn ways(&self, agent: &dyn Agent, prompt: &PromptQueued) -> (Option<String>, Option<Model>) {
+        let head = &self.clerk.tip().head;
+        let (modes, models) = (agent.modes(), agent.models());
+        let mode = [prompt.agent.as_ref(), head.mode.as_ref()].into_iter().flatten();
+        let model = [prompt.model.as_ref(), head.model.as_ref()].into_iter().flatten();
+        let mode = mode.cloned().find(|mode| modes.iter().any(|known| known.name == *mode));
+        let model = model.cloned().find(|model| models.iter().any(|known| known.model == *model));
+        (mode, model)
+    }
+
+    pub(crate) async fn change(&mut self, change: SessionChanged) -> Result<(), SessionError> {
+        if let Some(agent) = self.agent.clone() {
+            self.check_mode(agent.as_ref(), change.mode.as_deref())?;
+            check_model(agent.as_ref(), change.model.as_ref())?;
+        }
+        self.append(Draft::client(change)).await
+    }
+
+    /// The agent may have told of a mode that it does not list.
+    fn check_mode(&self, agent: &dyn Agent, mode: Option<&str>) -> Result<(), SessionError> {
+        let is_current = self.clerk.tip().head.mode.as_deref() == mode;
+        if is_current { Ok(()) } else { check_mode(agent, mode) }
+    }
+
+    pub(crate) async fn prompt(&mut self, request: PromptRequest) -> Result<Accepted, SessionError> {
+        if self.clerk.tip().head.deleted {
+            return Err(SessionError::NotFound(self.session.clone()));
+        }
+        if let Some(earlier) = same_request(self.clerk.journal().clone(), &self.session, &request).await? {
+            return Ok(earlier);
+        }
+        if request.content.is_empty() {
+            return Err(SessionError::EmptyPrompt);
+        }
+        let Some(agent) = self.agent.clone() else {
+            let name = self.clerk.tip().head.agent.clone();
+            return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
+        };
+        self.check_mode(agent.as_ref(), request.agent.as_deref())?;
+        check_model(agent.as_ref(), request.model.as_ref())?;
+        if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {
+            return Err(SessionError::LongKey { given, most: KEY_LIMIT });
+        }
+        if request.content.clone().iter_mut().flat_map(Block::bodies_mut).any(|body| body.blob().is_some()) {
+            return Err(SessionError::Reference);
+        }
+        let waiting = self.clerk.tip().queue.len();
+        if waiting >= QUEUE_LIMIT {
+            return Err(SessionError::QueueFull { waiting });
+        }
+        let now = tolka_facts::Time::now();
+        let turn = self.ids.turn(now);
+        let message = request.message.unwrap_or_else(|| self.ids.message(now));
+        let steers = self.turn_to_steer().filter(|_| request.steer);
+        let queued = PromptQueued {
+            turn: turn.clone(),
+            message: message.clone(),
+            content: request.content,
+            key: request.key,
+            agent: request.agent,
+            model: request.model,
+            context: request.context,
+            steers: steers.clone(),
+        };
+        self.append(Draft::client(queued)).await?;
+        let ahead = waiting + usize::from(self.turn.is_some());
+        Ok(Accepted { turn, message, seq: self.clerk.tip().seq, ahead, repeated: false, steers })
+    }
+}
+
+pub(crate) fn check_mode(agent: &dyn Agent, mode: Option<&str>) -> Result<(), SessionError> {
+    let Some(mode) = mode else { return Ok(()) };
+    let modes = agent.modes();
+    if modes.iter().any(|known| known.name == mode) {
+        return Ok(());
+    }
+    let known = listed(modes.into_iter().map(|mode| mode.name));
+    Err(SessionError::UnknownMode { name: mode.to_owned(), agent: agent.name().to_owned(), known })
+}
+
+pub(crate) fn check_model(agent: &dyn Agent, model: Option<&Model>) -> Result<(), SessionError> {
+    let Some(model) = model else { return Ok(()) };
+    let models = agent.models();
+    if models.iter().any(|known| known.model == *model) {
+        return Ok(());
+    }
+    let name = |model: &Model| format!("{}/{}", model.provider, model.id);
+    let known = listed(models.iter().map(|known| name(&known.model)));
+    Err(SessionError::UnknownModel { name: name(model), agent: agent.name().to_owned(), known })
+}
+
+/// Enough of them to choose from.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let shown = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown}, and {more} more") } else { shown }
+}
+
+/// The prompt as the client sent it: a mind knows no blobs.
+pub(crate) async fn whole(journal: Arc<dyn Journal>, mut queued: PromptQueued) -> Prompt {
+    let filled = tokio::task::spawn_blocking(move || {
+        let blobs = JournalBlobs(journal);
+        queued.content.iter_mut().flat_map(Block::bodies_mut).for_each(|body| body.fill(&blobs));
+        let context = queued.context.map(|context| context.whole(&blobs).into_owned());
+        let (turn, message, content, model) = (queued.turn, queued.message, queued.content, queued.model);
+        Prompt { turn, message, content, context, model, ..Prompt::default() }
+    });
+    // It fails only if the runtime is going down, and this task with it.
+    filled.await.unwrap_or_default()
+}
+
+/// The prompt that the same request became before.
+async fn same_request(
+    journal: Arc<dyn Journal>,
+    session: &SessionId,
+    request: &PromptRequest,
+) -> Result<Option<Accepted>, JournalError> {
+    let key = request.key.iter().map(|key| Mark::Key(key));
+    for name in key.chain(request.message.iter().map(Mark::Message)) {
+        let Some(seq) = journal.mark(session, &name.to_string()).await? else { continue };
+        let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
+        if let Some(Event::PromptQueued(queued)) = page.first().map(|entry| &entry.fact.event) {
+            let (turn, message, steers) = (queued.turn.clone(), queued.message.clone(), queued.steers.clone());
+            return Ok(Some(Accepted { turn, message, seq, ahead: 0, repeated: true, steers }));
+        }
+    }
+    Ok(None)
+}
