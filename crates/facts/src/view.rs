@@ -50,7 +50,7 @@ pub struct Message {
     /// What the model's provider wants back; see [`StepEnded`](crate::event::StepEnded).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kept: Option<Json>,
-    /// On the last message of a turn.
+    /// On the last message of a turn: the agent's, if it said anything.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop: Option<Stop>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -138,13 +138,16 @@ impl View {
             Event::OutputAppended(e) => self.tool(&e.call, fact),
             Event::TurnEnded(e) => {
                 let failure = self.tip.ended_turn.as_ref().and_then(|turn| turn.failure.clone());
+                let is_answer = |m: &Message| m.turn == e.turn && m.role == Role::Agent;
                 if self.tip.ended_turn.as_ref().is_some_and(|turn| self.is_continued(turn))
-                    && self.messages.iter().all(|m| m.turn != e.turn)
+                    && !self.messages.iter().any(is_answer)
                 {
                     let message = Message { continued: true, ..Message::of(Role::Agent, e.turn.clone(), fact.time) };
                     self.messages.insert(self.told(), message);
                 }
-                if let Some(message) = self.messages.iter_mut().rev().find(|m| m.turn == e.turn) {
+                let last = self.messages.iter().rposition(is_answer);
+                let last = last.or_else(|| self.messages.iter().rposition(|m| m.turn == e.turn));
+                if let Some(message) = last.and_then(|at| self.messages.get_mut(at)) {
                     message.ended.get_or_insert(fact.time);
                     message.stop = Some(e.stop);
                     message.failure = failure;

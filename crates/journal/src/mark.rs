@@ -17,6 +17,8 @@ pub enum Mark<'a> {
     Key(&'a str),
     TurnStart(&'a TurnId),
     TurnEnd(&'a TurnId),
+    /// Where the turn that was open took the prompt of this one, which never starts.
+    Steered(&'a TurnId),
     /// Where a permission or a question was asked.
     Ask(&'a RequestId),
     /// Where a permission or a question was answered.
@@ -48,6 +50,7 @@ pub enum MarkKind {
     Key,
     TurnStart,
     TurnEnd,
+    Steered,
     Ask,
     Answer,
     CallEnd,
@@ -73,6 +76,7 @@ impl MarkKind {
             MarkKind::Key => "key:",
             MarkKind::TurnStart => "turn:",
             MarkKind::TurnEnd => "end:",
+            MarkKind::Steered => "steered:",
             MarkKind::Ask => "asked:",
             MarkKind::Answer => "answered:",
             MarkKind::CallEnd => "call:",
@@ -102,6 +106,7 @@ impl<'a> Mark<'a> {
             Event::StepStarted(e) => one(Mark::Step(&e.message)),
             Event::TurnStarted(e) => one(Mark::TurnStart(&e.turn)),
             Event::TurnEnded(e) => one(Mark::TurnEnd(&e.turn)),
+            Event::PromptSteered(e) => one(Mark::Steered(&e.turn)),
             // An update that comes late changes nothing, and a tip does not know its call.
             Event::ToolChanged(e) if tip.tool(&e.call).is_some_and(|tool| !tool.is_open()) => {
                 one(Mark::CallEnd(&e.call))
@@ -128,6 +133,7 @@ impl<'a> Mark<'a> {
             Mark::Key(_) => MarkKind::Key,
             Mark::TurnStart(_) => MarkKind::TurnStart,
             Mark::TurnEnd(_) => MarkKind::TurnEnd,
+            Mark::Steered(_) => MarkKind::Steered,
             Mark::Ask(_) => MarkKind::Ask,
             Mark::Answer(_) => MarkKind::Answer,
             Mark::CallEnd(_) => MarkKind::CallEnd,
@@ -145,7 +151,7 @@ impl fmt::Display for Mark<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind().prefix())?;
         match self {
-            Mark::Prompt(turn) | Mark::TurnStart(turn) | Mark::TurnEnd(turn) => turn.fmt(f),
+            Mark::Prompt(turn) | Mark::TurnStart(turn) | Mark::TurnEnd(turn) | Mark::Steered(turn) => turn.fmt(f),
             Mark::Message(message) | Mark::Step(message) | Mark::Hidden(message) => message.fmt(f),
             Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
             Mark::CallEnd(call) => call.fmt(f),

@@ -126,6 +126,8 @@ impl From<SessionError> for Fault {
                 Fault::NotFound(message)
             }
             SessionError::UnknownAgent { .. }
+            | SessionError::UnknownMode { .. }
+            | SessionError::UnknownModel { .. }
             | SessionError::EmptyPrompt
             | SessionError::Reference
             | SessionError::LongKey { .. }

@@ -19,10 +19,11 @@ use hyper::body::Frame;
 use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tolka_facts::Hash;
+use tolka_session::Attendance;
 
 use crate::app::App;
 use crate::fault::{Family, Fault};
-use crate::request::decoded;
+use crate::request::{Attends, decoded};
 use crate::token::Scope;
 
 pub(crate) const COOKIE: &str = "tolka_token";
@@ -33,6 +34,7 @@ pub(crate) struct Caller {
     pub(crate) name: String,
     /// What it showed, if anything had to be shown.
     token: Option<Hash>,
+    may_approve: bool,
 }
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -48,7 +50,7 @@ pub(crate) async fn guard(app: App, mut request: Request, router: TowerToHyperSe
     match admit(&app, &request, &path) {
         Ok(Admitted::Preflight(origin)) => with_cors(StatusCode::NO_CONTENT.into_response(), Some(origin)),
         Ok(Admitted::Caller(caller, origin)) => {
-            let token = caller.token.clone();
+            let (token, may_approve) = (caller.token.clone(), caller.may_approve);
             request.extensions_mut().insert(caller);
             let Ok(response) = router.call(request).await;
             let response = shaped(response, family).await;
@@ -57,7 +59,7 @@ pub(crate) async fn guard(app: App, mut request: Request, router: TowerToHyperSe
                 let gone = Fault::Unauthorized("The token was revoked while this request waited.".to_owned());
                 return with_cors(gone.into_response(family), origin);
             }
-            with_cors(while_token_holds(response, app, token), origin)
+            with_cors(while_token_holds(response, app, token, may_approve), origin)
         }
         Err(fault) => {
             tracing::debug!(%path, reason = fault.message(), "turned away");
@@ -92,12 +94,16 @@ fn still_holds(app: &App, token: Option<&Hash>) -> bool {
 
 /// A stream outlives the look at its token; it is cut when that no longer holds. Looked at once a second at the most,
 /// and with every heartbeat.
-fn while_token_holds(response: Response, app: App, token: Option<Hash>) -> Response {
+///
+/// As long as it is open its client is there to answer, if it may.
+fn while_token_holds(mut response: Response, app: App, token: Option<Hash>, may_approve: bool) -> Response {
+    let attends = response.extensions_mut().remove::<Attends>().filter(|_| may_approve);
     let kind = response.headers().get(header::CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
         return response;
     }
-    response.map(|body| Body::new(Watched { body, looked: Instant::now(), app, token }))
+    let attendance = attends.map(|Attends(place)| app.desk.attend(place));
+    response.map(|body| Body::new(Watched { body, looked: Instant::now(), app, token, _attendance: attendance }))
 }
 
 struct Watched {
@@ -105,6 +111,8 @@ struct Watched {
     looked: Instant,
     app: App,
     token: Option<Hash>,
+    /// Given back with the stream.
+    _attendance: Option<Attendance>,
 }
 
 impl hyper::body::Body for Watched {
@@ -138,7 +146,7 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
         return Ok(Admitted::Preflight(origin));
     }
     if path == "/healthz" || !app.keyring.is_locked() {
-        return Ok(Admitted::Caller(Caller { name: "local".to_owned(), token: None }, origin));
+        return Ok(Admitted::Caller(Caller { name: "local".to_owned(), token: None, may_approve: true }, origin));
     }
     let wanted = scope_of(request.method(), path);
     // The page's first link carries the token, and gets a cookie for it; see `page`.
@@ -161,7 +169,8 @@ fn admit(app: &App, request: &Request, path: &str) -> Result<Admitted, Fault> {
             token.name
         )));
     }
-    Ok(Admitted::Caller(Caller { name: token.name, token: Some(token.hash) }, origin))
+    let may_approve = token.allows(Scope::Approve);
+    Ok(Admitted::Caller(Caller { name: token.name, token: Some(token.hash), may_approve }, origin))
 }
 
 fn check_host(app: &App, request: &Request) -> Result<String, Fault> {

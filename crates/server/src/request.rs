@@ -14,6 +14,7 @@ use hyper::body::Frame;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use tolka_facts::{SessionId, TurnId};
+use tolka_session::Place;
 
 use crate::app::App;
 use crate::fault::Fault;
@@ -143,10 +144,18 @@ impl hyper::body::Body for Telling {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resumable;
 
+/// On a stream whose client can see and answer what an agent asks: while it is open, agents wait longer.
+#[derive(Debug, Clone)]
+pub(crate) struct Attends(pub(crate) Place);
+
 /// A stream of server-sent events.
 pub(crate) fn stream(seat: Seat, reader: Reader, at_shutdown: AtShutdown) -> Response {
+    let attends = reader.channel().place_to_answer().map(Attends);
     let mut response = event_stream(Body::new(Telling { reader, seat, at_shutdown }));
     response.extensions_mut().insert(Resumable);
+    if let Some(attends) = attends {
+        response.extensions_mut().insert(attends);
+    }
     response
 }
 

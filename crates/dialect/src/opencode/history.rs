@@ -2,6 +2,7 @@
 //! client reads and what it was told cannot differ.
 
 use serde_json::{Map, Value, json};
+use tolka_facts::MessageId;
 
 #[derive(Debug, Clone, Default)]
 pub struct History {
@@ -84,9 +85,10 @@ impl History {
         self.messages.iter().rev().find(|entry| entry.id == id).map(Entry::json)
     }
 
-    /// The last message of an agent in answer to a user's message: what a waiting prompt returns.
-    pub fn answer(&self, parent: &str) -> Option<Value> {
-        self.messages.iter().rev().find(|entry| text(&entry.info, "parentID") == parent).map(Entry::json)
+    /// The last message of an agent in answer to one of a user's messages: what a waiting prompt returns.
+    pub fn answer(&self, parents: &[MessageId]) -> Option<Value> {
+        let is_answer = |entry: &&Entry| parents.iter().any(|parent| entry.info["parentID"] == parent.as_str());
+        self.messages.iter().rev().find(is_answer).map(Entry::json)
     }
 }
 

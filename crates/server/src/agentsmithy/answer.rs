@@ -95,7 +95,7 @@ mod tests {
         let mut answer = Answer::default();
         events.iter().for_each(|event| answer.hear(event.to_string().as_bytes()));
         let (turn, message) = (TurnId::from("trn_1"), MessageId::from("msg_1"));
-        let accepted = Accepted { turn, message, seq: 2, ahead: 0, repeated: false };
+        let accepted = Accepted { turn, message, seq: 2, ahead: 0, repeated: false, steers: None };
         answer.finish(&SessionId::from("ses_1"), &accepted, Stop::Cancelled)
     }
 

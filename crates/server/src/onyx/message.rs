@@ -58,7 +58,7 @@ impl Message {
         let model = self.model.map(|id| Model { provider: provider.unwrap_or_default(), id });
         let listed: Vec<Value> = self.attachments.iter().map(Attachment::json).collect();
         let context = (!listed.is_empty()).then(|| Json::from(json!({ "attachments": listed })));
-        PromptRequest { content, key: self.key, message: None, agent: None, model, context }
+        PromptRequest { content, key: self.key, model, context, ..PromptRequest::default() }
     }
 }
 

@@ -130,8 +130,10 @@ impl Told {
             }
             Event::PromptQueued(e) if is_wanted => {
                 fold.messages.insert(e.message.clone());
-                let start = self.journal.mark(&self.session, &Mark::TurnStart(&e.turn).to_string()).await?;
-                if start.is_none_or(|start| start > self.end) {
+                let mark = async |mark: Mark<'_>| self.journal.mark(&self.session, &mark.to_string()).await;
+                let start = mark(Mark::TurnStart(&e.turn)).await?;
+                let taken = if start.is_none() { mark(Mark::Steered(&e.turn)).await? } else { start };
+                if taken.is_none_or(|taken| taken > self.end) {
                     fold.waiting.push((e.turn.clone(), e.message.clone()));
                 }
                 return Ok(start.filter(|start| *start <= self.end));

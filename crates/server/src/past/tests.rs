@@ -158,6 +158,7 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
     known.ended = known.ended.or(message.ended);
     known.usage = message.usage.or(known.usage);
     known.finish = message.finish.or(known.finish);
+    known.kept = message.kept.or_else(|| known.kept.take());
     known.stop = message.stop.or(known.stop);
     known.failure = message.failure.or_else(|| known.failure.take());
     known.hidden |= message.hidden;

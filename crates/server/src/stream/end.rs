@@ -45,6 +45,7 @@ pub(crate) async fn until_end(
     let before = accepted.seq.saturating_sub(1);
     let mut follow = Follow::new(app.journal().clone(), Scope::Session(session.clone()), before);
     let mut stopping = app.stopping.clone();
+    let mut turn = accepted.turn.clone();
     loop {
         let entries = tokio::select! {
             // On the way down the turn ends first, and that is a better answer.
@@ -62,8 +63,14 @@ pub(crate) async fn until_end(
             let event = &entry.fact.event;
             let tell = |_, frame: &[u8]| hear(event, frame);
             voice.payloads(std::slice::from_ref(entry), Cursor::whole(before), tell).await?;
-            if let Some(ending) = Ending::of(&accepted.turn, event) {
-                return Ok(ending);
+            match event {
+                // It has no turn of its own: what comes of it is what comes of the one that took it.
+                Event::PromptSteered(e) if e.turn == turn => turn.clone_from(&e.into),
+                _ => {
+                    if let Some(ending) = Ending::of(&turn, event) {
+                        return Ok(ending);
+                    }
+                }
             }
         }
     }

@@ -119,6 +119,10 @@ impl Reader {
         self
     }
 
+    pub(crate) fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// The next bytes to write, or `None` when the stream is over.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, JournalError>>> {
         if let Some(greeting) = self.greeting.take() {
@@ -171,6 +175,11 @@ impl Reader {
                     let Until::TurnEnds { turn, .. } = &self.until else { return Poll::Ready(Ok(self.nothing_more())) };
                     match ready!(waiting.poll_fate(turn, cx))? {
                         Fate::StartsAt(place) => {
+                            self.cursor = self.cursor.max(Cursor::whole(place - 1));
+                            self.share();
+                        }
+                        Fate::TakenAt(place, into) => {
+                            self.until = Until::TurnEnds { turn: into, at: None };
                             self.cursor = self.cursor.max(Cursor::whole(place - 1));
                             self.share();
                         }

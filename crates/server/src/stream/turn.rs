@@ -50,6 +50,8 @@ type NextPage = Pin<Box<dyn Future<Output = (Follow, Result<Vec<Entry>, JournalE
 /// What becomes of a turn that waits.
 pub(super) enum Fate {
     StartsAt(u64),
+    /// The turn that was open took its prompt: the rest of that one is what comes of it.
+    TakenAt(u64, TurnId),
     /// It was dropped, or its session deleted, by the fact at this place; with the farewell to send.
     Never(u64, Vec<Vec<u8>>),
     /// The session was purged.
@@ -79,6 +81,7 @@ impl Waiting {
     fn fate(&self, turn: &TurnId, page: &[Entry]) -> Option<Fate> {
         page.iter().find_map(|entry| match &entry.fact.event {
             Event::TurnStarted(e) if e.turn == *turn => Some(Fate::StartsAt(entry.place)),
+            Event::PromptSteered(e) if e.turn == *turn => Some(Fate::TakenAt(entry.place, e.into.clone())),
             event => {
                 Ending::of(turn, event)?;
                 Some(Fate::Never(entry.place, (self.farewell)(&entry.fact)))

@@ -141,13 +141,14 @@ pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body:
         content,
         key: text_field(&body, "key")?.map(str::to_owned),
         message: None,
-        agent: None,
+        agent: text_field(&body, "mode")?.map(str::to_owned),
         model: model(&body)?,
         context: body.get("context").map(Json::from_value),
+        steer: flag(&body, "steer")?,
     };
     let session = SessionId::from(id);
     let accepted = app.desk.prompt(&session, request).await?;
-    let answer = json!({
+    let mut answer = json!({
         "session": session,
         "turn": accepted.turn,
         "message": accepted.message,
@@ -155,6 +156,9 @@ pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body:
         "ahead": accepted.ahead,
         "repeated": accepted.repeated,
     });
+    if let Some(turn) = accepted.steers {
+        answer["steers"] = json!(turn);
+    }
     Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
 }
 
@@ -177,11 +181,7 @@ pub(super) async fn drop_prompt(State(app): State<App>, Path((id, turn)): Path<(
 
 pub(super) async fn cancel(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
     let body = json_body(body).await?;
-    let queue_too = match body.get("queue") {
-        None => false,
-        Some(Value::Bool(queue)) => *queue,
-        Some(_) => return Err(Fault::BadRequest("`queue` must be true or false.".to_owned()).into()),
-    };
+    let queue_too = flag(&body, "queue")?;
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
     let cancelled = app.desk.cancel(&session, queue_too).await?;
@@ -209,6 +209,15 @@ pub(super) async fn answer(
     };
     app.desk.answer(&SessionId::from(id), RequestId::from(request), given, by).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Something that a client asks for by `true`.
+fn flag(body: &Value, name: &str) -> Result<bool, Fault> {
+    match body.get(name) {
+        None => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(Fault::BadRequest(format!("`{name}` must be true or false."))),
+    }
 }
 
 fn model(body: &Value) -> Result<Option<Model>, Fault> {
