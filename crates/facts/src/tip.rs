@@ -97,6 +97,9 @@ pub struct OpenTurn {
     pub steered: Option<MessageId>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<Model>,
+    /// The way of working that its prompt names.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mode: Option<String>,
     pub steps: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub step: Option<OpenStep>,
@@ -375,6 +378,7 @@ impl Tip {
             message: prompt.map(|p| p.message.clone()).unwrap_or_default(),
             steered: None,
             model: prompt.and_then(|p| p.model.clone()),
+            mode: prompt.and_then(|p| p.agent.clone()),
             steps: 0,
             step: None,
             text: None,

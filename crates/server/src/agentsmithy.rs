@@ -45,7 +45,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/dialogs/{id}/restore", later())
         .route("/api/dialogs/{id}/approve", later())
         .route("/api/dialogs/{id}/reset", later())
-        .route("/api/config", later())
+        .route("/api/config", get(surroundings::config).put(surroundings::not_there_yet))
         .route("/api/config/rename", later())
 }
 

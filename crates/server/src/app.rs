@@ -10,7 +10,8 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
-use tolka_facts::event::VersionChanged;
+use tolka_agent::native::permission::{Grants, Rule};
+use tolka_facts::event::{Model, VersionChanged};
 use tolka_facts::{Event, SessionId, Time, Tip};
 use tolka_journal::{Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
 use tolka_session::{Desk, SessionError};
@@ -42,6 +43,26 @@ pub struct Config {
     pub max_readers: usize,
     /// How long a stream gathers what follows a first fact into one write. Zero: every fact is told at once.
     pub gather: Duration,
+    pub hands: Hands,
+}
+
+/// What the built-in agent may do on this machine, for those who ask.
+#[derive(Debug, Clone, Default)]
+pub struct Hands {
+    /// In their order; the last one that matches counts.
+    pub rules: Vec<Rule>,
+    /// What people have allowed always; they can take it back here.
+    pub grants: Option<Arc<Grants>>,
+    /// What commands run in.
+    pub sandbox: Option<Sandbox>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// `bubblewrap`, `landlock` or `none`.
+    pub level: String,
+    /// What commands can do all the same, in words.
+    pub cannot_stop: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -140,6 +161,14 @@ impl App {
     /// A session as it stood after a fact, at the cost of a few hundred facts.
     pub(crate) async fn tip_at(&self, session: &SessionId, seq: u64) -> Result<Tip, Fault> {
         Ok(tolka_journal::tip_at(self.journal().as_ref(), session, seq).await?)
+    }
+
+    /// Whether an agent, or the first one, has this model. Onyx's clients name those of an Onyx server, which mean nothing
+    /// here; the agent then works with its own.
+    pub(crate) fn has_model(&self, agent: Option<&str>, model: &Model) -> bool {
+        let agents = self.desk.agents();
+        let agent = agents.iter().find(|known| agent.is_none_or(|name| known.name() == name));
+        agent.is_some_and(|agent| agent.models().iter().any(|known| known.model == *model))
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.

@@ -252,6 +252,8 @@ fn scope_of(method: &Method, path: &str) -> Scope {
     let is_answer = ["/permission", "/permissions/", "/question", "/answer", "/approvals"];
     match *method {
         Method::GET | Method::HEAD | Method::OPTIONS => Scope::View,
+        // To take leave back is for those who can give it.
+        Method::DELETE if path.starts_with("/v1/permissions/") => Scope::Approve,
         Method::DELETE if !path.contains("/queue/") => Scope::Admin,
         _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
         _ => Scope::Prompt,
@@ -307,6 +309,8 @@ mod tests {
         assert_eq!(scope(Method::POST, "/v1/sessions/ses_1/answers/per_1"), Scope::Approve);
         assert_eq!(scope(Method::DELETE, "/session/ses_1"), Scope::Admin);
         assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/queue/trn_1"), Scope::Prompt);
+        assert_eq!(scope(Method::DELETE, "/v1/permissions/grant_1"), Scope::Approve);
+        assert_eq!(scope(Method::GET, "/v1/permissions"), Scope::View);
         assert_eq!(scope(Method::GET, "/api/dialogs/ses_1/history"), Scope::View);
         assert_eq!(scope(Method::POST, "/api/chat"), Scope::Prompt);
         assert_eq!(scope(Method::PATCH, "/api/dialogs/current"), Scope::Prompt);

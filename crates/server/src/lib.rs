@@ -20,5 +20,5 @@ mod stream;
 mod token;
 mod v1;
 
-pub use app::{Config, Server, StartError};
+pub use app::{Config, Hands, Sandbox, Server, StartError};
 pub use token::{Scope, Token, TokenError, TokenFile};

@@ -2,6 +2,7 @@
 //! a stream, as a long poll and as plain pages.
 
 mod events;
+mod hands;
 mod sessions;
 mod shapes;
 mod view;
@@ -30,6 +31,10 @@ pub(crate) fn routes() -> Router<App> {
     Router::new()
         .route("/", get(about))
         .route("/openapi.json", get(openapi))
+        .route("/agents", get(hands::agents))
+        .route("/models", get(hands::models))
+        .route("/permissions", get(hands::permissions))
+        .route("/permissions/{id}", delete(hands::revoke))
         .route("/events", get(events::feed))
         .route("/blobs/{hash}", get(blob))
         .route("/sessions", get(sessions::list).post(sessions::create))
@@ -53,6 +58,7 @@ pub(crate) async fn about(State(app): State<App>) -> Response {
         "agents": agents,
         "dialects": Dialect::ALL.map(Dialect::name),
         "started": app.started,
+        "sandbox": app.config.hands.sandbox.as_ref().map(hands::sandbox),
     }))
     .into_response()
 }

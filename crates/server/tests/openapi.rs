@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tolka_agent::native::permission::{Grants, Rules};
 use tolka_agent::{Agent, Pace, Recording, Replay};
 use tolka_dialect::Dialect;
 use tolka_facts::{Event, Ids};
 use tolka_journal::{Sqlite, SqliteOptions};
-use tolka_server::{Config, Server};
+use tolka_server::{Config, Hands, Sandbox, Server};
 use tolka_session::Desk;
 
 const ROUTES: &str = include_str!("../src/v1.rs");
@@ -65,6 +67,36 @@ fn the_document_knows_every_event_and_dialect() {
     assert_eq!(schemas["Dialect"]["enum"], json!(Dialect::ALL.map(Dialect::name)));
 }
 
+fn data_of(folder: &tempfile::TempDir) -> PathBuf {
+    folder.path().join("data")
+}
+
+fn hands(data: &Path) -> Hands {
+    let grants = Grants::new(data);
+    grants.add(Path::new("/w"), "bash", "cargo *", &"ses_1".into()).unwrap();
+    let sandbox = Sandbox { level: "landlock".into(), cannot_stop: vec!["the network".into()] };
+    Hands { rules: Rules::default().0, grants: Some(Arc::new(grants)), sandbox: Some(sandbox) }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_allowed_always_is_listed_and_taken_back() {
+    let house = House::open().await;
+    let listed = async || house.ask("get", "/v1/permissions", None).await.1;
+    let before = listed().await;
+    let [grant] = &before["grants"].as_array().unwrap()[..] else { panic!("one was given: {before}") };
+    assert_eq!((&grant["permission"], &grant["pattern"]), (&json!("bash"), &json!("cargo *")));
+    let rules = before["rules"].as_array().unwrap();
+    assert!(rules.iter().any(|rule| rule["permission"] == "bash" && rule["leave"] == "ask"), "{before}");
+
+    let path = format!("/v1/permissions/{}", grant["id"].as_str().unwrap());
+    assert_eq!(house.ask("delete", &path, None).await.0, 204);
+    assert_eq!(listed().await["grants"], json!([]));
+    let (status, again) = house.ask("delete", &path, None).await;
+    assert_eq!((status, &again["error"]["code"]), (404, &json!("not_found")));
+    assert_eq!(house.ask("get", "/v1", None).await.1["sandbox"]["level"], "landlock");
+    house.close().await;
+}
+
 struct House {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
@@ -88,6 +120,7 @@ impl House {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers: 10,
+            hands: hands(&data_of(&folder)),
             gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();
@@ -153,12 +186,22 @@ async fn answers_have_the_documented_shapes() {
         answer
     };
     ask("get", "/v1", "/v1", None).await;
+    for path in ["/v1/agents", "/v1/models", "/v1/permissions"] {
+        ask("get", path, path, None).await;
+    }
+    ask("delete", "/v1/permissions/none", "/v1/permissions/{id}", None).await;
     let session = ask("post", "/v1/sessions", "/v1/sessions", Some(json!({ "title": "Shapes" }))).await;
     let at = |rest: &str| format!("/v1/sessions/{}{rest}", session["id"].as_str().unwrap());
     ask("patch", &at(""), "/v1/sessions/{id}", Some(json!({ "mode": "build" }))).await;
     ask("post", &at("/prompt"), "/v1/sessions/{id}/prompt", Some(json!({ "text": "go" }))).await;
     ask("post", &at("/prompt"), "/v1/sessions/{id}/prompt", Some(json!({ "text": "and then" }))).await;
     ask("post", &at("/prompt"), "/v1/sessions/{id}/prompt", Some(json!({}))).await;
+    for wrong in
+        [json!({ "text": "go", "model": { "provider": "p", "id": "m" } }), json!({ "text": "go", "mode": "fly" })]
+    {
+        let refused = ask("post", &at("/prompt"), "/v1/sessions/{id}/prompt", Some(wrong)).await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains("it has: "), "{refused}");
+    }
     let request = until_asked(&house, &at("/events")).await;
     ask("get", &at("/view"), "/v1/sessions/{id}/view", None).await;
     let queue = ask("get", &at("/queue"), "/v1/sessions/{id}/queue", None).await;

@@ -1,10 +1,9 @@
 //! What a session has been, for its mind: read from the journal when it is asked for, folded off the runtime's threads.
 
 use std::fmt;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use tolka_agent::{Past, PastError, Remembered};
+use tolka_agent::{Past, PastError, Remembered, Remembering};
 use tolka_facts::{Blobs, Hash, SessionId, View};
 use tolka_journal::{Journal, Scope};
 
@@ -21,9 +20,10 @@ impl SessionPast {
         SessionPast { journal, session }
     }
 
-    async fn fold(&self) -> Result<View, PastError> {
+    /// All that came after what is known.
+    async fn fold(&self, mut view: View) -> Result<View, PastError> {
         let failed = |error: &dyn fmt::Display| PastError(error.to_string());
-        let (scope, mut view) = (Scope::Session(self.session.clone()), View::default());
+        let scope = Scope::Session(self.session.clone());
         loop {
             let page = self.journal.read(&scope, view.tip.seq, PAGE).await.map_err(|error| failed(&error))?;
             if page.is_empty() {
@@ -39,9 +39,13 @@ impl SessionPast {
 }
 
 impl Past for SessionPast {
-    fn remember(&self) -> Pin<Box<dyn Future<Output = Result<Remembered, PastError>> + Send + '_>> {
+    fn remember(&self) -> Remembering<'_> {
+        self.go_on(View::default())
+    }
+
+    fn go_on(&self, known: View) -> Remembering<'_> {
         Box::pin(async {
-            let view = self.fold().await?;
+            let view = self.fold(known).await?;
             Ok(Remembered { view, blobs: Arc::new(JournalBlobs(self.journal.clone())) })
         })
     }

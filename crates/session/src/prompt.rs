@@ -91,10 +91,10 @@ impl Actor {
     pub(crate) fn ways(&self, agent: &dyn Agent, prompt: &PromptQueued) -> (Option<String>, Option<Model>) {
         let head = &self.clerk.tip().head;
         let (modes, models) = (agent.modes(), agent.models());
-        let mode = [prompt.agent.as_ref(), head.mode.as_ref()].into_iter().flatten();
-        let model = [prompt.model.as_ref(), head.model.as_ref()].into_iter().flatten();
-        let mode = mode.cloned().find(|mode| modes.iter().any(|known| known.name == *mode));
-        let model = model.cloned().find(|model| models.iter().any(|known| known.model == *model));
+        let mut mode = [prompt.agent.as_ref(), head.mode.as_ref()].into_iter().flatten();
+        let mut model = [prompt.model.as_ref(), head.model.as_ref()].into_iter().flatten();
+        let mode = mode.find(|mode| modes.iter().any(|known| known.name == **mode)).cloned();
+        let model = model.find(|model| models.iter().any(|known| known.model == **model)).cloned();
         (mode, model)
     }
 

@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use tolka_agent::Agents;
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
-use tolka_server::{Config, Server};
+use tolka_server::{Config, Hands, Server};
 use tolka_session::{Desk, DeskOptions};
 use tolka_workspace::Checkpoints;
 
@@ -115,6 +115,7 @@ pub(crate) fn config(data: PathBuf, workspace: PathBuf) -> Config {
         allow_hosts: Vec::new(),
         allow_origins: Vec::new(),
         max_readers: 10_000,
+        hands: Hands::default(),
         gather: Duration::ZERO,
     }
 }

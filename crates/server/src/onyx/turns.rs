@@ -53,7 +53,9 @@ pub(super) async fn send_message(
 
 async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Accepted), Fault> {
     let head = find(app, id).await?.head;
-    let accepted = app.desk.prompt(&head.id, message.into_request(&head)).await?;
+    let mut request = message.into_request(&head);
+    request.model = request.model.filter(|model| app.has_model(Some(&head.agent), model));
+    let accepted = app.desk.prompt(&head.id, request).await?;
     Ok((head.id, accepted))
 }
 

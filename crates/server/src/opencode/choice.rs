@@ -1,7 +1,10 @@
 //! Whom a client asks for. OpenCode's clients choose a model and, as "agent", a way of working; here a model
-//! stands for the agent that brings it, and the only way of working is `build`.
+//! stands for the agent that brings it, and the ways of working are that agent's modes.
+
+use std::sync::Arc;
 
 use serde_json::Value;
+use tolka_agent::{Agent, BUILD};
 use tolka_facts::Head;
 use tolka_facts::event::Model;
 
@@ -9,48 +12,83 @@ use crate::app::App;
 use crate::fault::Fault;
 use crate::request::text_field;
 
-/// The one entry of `GET /agent`.
-pub(super) const BUILD: &str = "build";
+/// What a client asked for, as far as it counts; the rest is left to the agent.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Choice {
+    /// The configured agent of a new session.
+    pub(super) agent: Option<String>,
+    pub(super) mode: Option<String>,
+    pub(super) model: Option<Model>,
+}
 
-/// The configured agent that a new session is asked to be with; `None` leaves it to the server.
-pub(super) fn for_new_session(app: &App, body: &Value) -> Result<Option<String>, Fault> {
-    let by_model = model(body)?.and_then(|model| owner(app, &model));
+pub(super) fn for_new_session(app: &App, body: &Value) -> Result<Choice, Fault> {
+    let model = model(body)?;
+    let owner = model.as_ref().and_then(|model| owner(app, model));
+    let mut choice = Choice { agent: None, mode: None, model: model.filter(|_| owner.is_some()) };
+    let mut agent = owner.or_else(|| app.desk.agents().first());
     match text_field(body, "agent")? {
-        None | Some("" | BUILD) => Ok(by_model),
+        None | Some("") => {}
         // Our own names are no part of OpenCode's list, but whoever writes one means it.
-        Some(name) if app.desk.agents().iter().any(|agent| agent.name() == name) => Ok(Some(name.to_owned())),
-        Some(name) => Err(unknown(name)),
+        Some(name) if named(app, name).is_some() => {
+            agent = named(app, name);
+            choice.model = choice.model.filter(|model| agent.is_some_and(|agent| brings(agent.as_ref(), model)));
+        }
+        Some(name) => choice.mode = Some(mode(agent, name)?),
     }
+    choice.agent = agent.map(|agent| agent.name().to_owned());
+    Ok(choice)
 }
 
 /// Refuses a prompt that asks for somebody else than the session is with: to answer in another's name would
-/// be worse. A model that nobody here brings is let pass, for clients that always name one; messages then
-/// name the model that answered.
-pub(super) fn in_session(app: &App, head: &Head, body: &Value) -> Result<(), Fault> {
-    if let Some(name) = text_field(body, "agent")?
-        && !matches!(name, "" | BUILD)
-        && name != head.agent
-        && head.mode.as_deref() != Some(name)
-    {
-        return Err(unknown(name));
+/// be worse. A model that nobody here brings is let pass where there is nothing to choose from, for clients that always
+/// name one; messages then name the model that answered.
+pub(super) fn in_session(app: &App, head: &Head, body: &Value) -> Result<Choice, Fault> {
+    let agent = named(app, &head.agent);
+    let mode = match text_field(body, "agent")? {
+        None | Some("") => None,
+        Some(name) if name == head.agent || head.mode.as_deref() == Some(name) => None,
+        Some(name) => Some(mode(agent, name)?),
+    };
+    let Some(model) = model(body)? else { return Ok(Choice { agent: None, mode, model: None }) };
+    let choices = agent.map(|agent| agent.models()).unwrap_or_default();
+    if choices.iter().any(|known| known.model == model) {
+        return Ok(Choice { agent: None, mode, model: Some(model) });
     }
-    let Some(model) = model(body)? else { return Ok(()) };
+    let name = format!("{}/{}", model.provider, model.id);
     match owner(app, &model) {
-        Some(owner) if owner != head.agent && head.model.as_ref() != Some(&model) => Err(Fault::BadRequest(format!(
-            "This session is with `{}`; to work with `{owner}` ({}/{}), start a new one.",
-            head.agent, model.provider, model.id
+        Some(owner) if head.model.as_ref() != Some(&model) => Err(Fault::BadRequest(format!(
+            "This session is with `{}`; to work with `{}` ({name}), start a new one.",
+            head.agent,
+            owner.name(),
         ))),
-        _ => Ok(()),
+        None if choices.len() > 1 => Err(Fault::BadRequest(format!(
+            "Model not found: {name}. GET /config/providers lists those that there are."
+        ))),
+        _ => Ok(Choice { agent: None, mode, model: None }),
     }
 }
 
-fn owner(app: &App, model: &Model) -> Option<String> {
-    app.desk.agents().iter().find(|agent| agent.model() == *model).map(|agent| agent.name().to_owned())
+fn named<'a>(app: &'a App, name: &str) -> Option<&'a Arc<dyn Agent>> {
+    app.desk.agents().iter().find(|agent| agent.name() == name)
 }
 
-fn unknown(name: &str) -> Fault {
+fn brings(agent: &dyn Agent, model: &Model) -> bool {
+    agent.models().iter().any(|known| known.model == *model)
+}
+
+fn owner<'a>(app: &'a App, model: &Model) -> Option<&'a Arc<dyn Agent>> {
+    app.desk.agents().iter().find(|agent| brings(agent.as_ref(), model))
+}
+
+fn mode(agent: Option<&Arc<dyn Agent>>, name: &str) -> Result<String, Fault> {
+    let modes = agent.map(|agent| agent.modes()).unwrap_or_default();
+    if modes.iter().any(|mode| mode.name == name) {
+        return Ok(name.to_owned());
+    }
+    let known: Vec<String> = modes.into_iter().map(|mode| mode.name).collect();
+    let known = if known.is_empty() { BUILD.to_owned() } else { known.join(", ") };
     let name: String = name.chars().take(80).collect();
-    Fault::BadRequest(format!("Agent not found: \"{name}\". Available agents: {BUILD}"))
+    Err(Fault::BadRequest(format!("Agent not found: \"{name}\". Available agents: {known}")))
 }
 
 /// `id` when a session is created, `modelID` in a prompt.

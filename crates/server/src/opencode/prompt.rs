@@ -40,9 +40,10 @@ async fn prompt(app: &App, id: String, body: Body) -> Result<(SessionId, Accepte
     let body = json_body(body).await?;
     let head = session_row(app, id).await?.head;
     refuse_unsupported(&body)?;
-    choice::in_session(app, &head, &body)?;
+    let choice::Choice { mode, model, .. } = choice::in_session(app, &head, &body)?;
     let content = blocks_from_parts(body.get("parts")).map_err(|error| Fault::BadRequest(error.to_string()))?;
-    let request = PromptRequest { content, message: message_id(&body)?, ..PromptRequest::default() };
+    let message = message_id(&body)?;
+    let request = PromptRequest { content, message, agent: mode, model, ..PromptRequest::default() };
     let accepted = app.desk.prompt(&head.id, request).await?;
     Ok((head.id, accepted))
 }

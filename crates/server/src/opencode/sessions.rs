@@ -29,12 +29,13 @@ pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -
         // Refusing them would shut out `opencode run`, which always sends some. They are not shown as if they held.
         tracing::info!("a client sent permission rules; agents here ask by their own");
     }
+    let choice::Choice { agent, mode, model } = choice::for_new_session(&app, &body)?;
     let new = NewSession {
         workspace: folder.to_work_in(&app)?,
-        agent: choice::for_new_session(&app, &body)?,
+        agent,
         title: text_field(&body, "title")?.filter(|title| !title.is_empty()).map(str::to_owned),
-        mode: None,
-        model: None,
+        mode,
+        model,
         parent,
     };
     let tip = app.desk.create(new).await?;

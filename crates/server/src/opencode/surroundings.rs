@@ -2,18 +2,19 @@
 //! will not start without the first few.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path as InPath, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
-use tolka_agent::Agent;
+use tolka_agent::{Agent, ModelAbout};
 use tolka_dialect::opencode::{SPOKEN_VERSION, project_id};
 use tolka_journal::Workspace;
 
+use super::Answered;
 use super::folder::Folder;
-use super::{Answered, choice};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{json_body, text_field};
@@ -95,62 +96,83 @@ async fn providers(State(app): State<App>) -> Json<Value> {
     Json(json!({ "all": providers, "default": default, "connected": connected }))
 }
 
-/// One model per configured agent, under the provider that the agent names, and each provider's first as
-/// its default. What we cannot know of a model (prices, limits) is 0, which clients take for unknown.
-fn known_providers(agents: &[std::sync::Arc<dyn Agent>]) -> (Vec<Value>, Map<String, Value>) {
+/// The models of all agents, each under its provider, and each provider's first as its default. What is not known of a
+/// model (prices, limits) is 0, which clients take for unknown.
+fn known_providers(agents: &[Arc<dyn Agent>]) -> (Vec<Value>, Map<String, Value>) {
     let (mut providers, mut default) = (Vec::<Value>::new(), Map::new());
     for agent in agents {
-        let model = agent.model();
-        let shown = json!({
-            "id": model.id,
-            "providerID": model.provider,
-            "api": { "id": model.id, "url": "", "npm": "" },
-            "name": agent.name(),
-            "family": "",
-            "capabilities": {
-                "temperature": false,
-                "reasoning": true,
-                "attachment": true,
-                "toolcall": true,
-                "input": { "text": true, "audio": false, "image": true, "video": false, "pdf": false },
-                "output": { "text": true, "audio": false, "image": false, "video": false, "pdf": false },
-                "interleaved": false,
-            },
-            "cost": { "input": 0, "output": 0, "cache": { "read": 0, "write": 0 } },
-            "limit": { "context": 0, "output": 0 },
-            "status": "active",
-            "options": {},
-            "headers": {},
-            "release_date": "",
-            "variants": {},
-        });
-        let known = providers.iter_mut().find(|provider| provider["id"] == *model.provider);
-        if let Some(models) = known.and_then(|provider| provider["models"].as_object_mut()) {
-            models.entry(model.id).or_insert(shown);
-            continue;
+        let models = agent.models();
+        let is_only = models.len() == 1;
+        for about in models {
+            // An agent with one model that has no name of its own is known by the agent's.
+            let name = if is_only && about.name == about.model.id { agent.name() } else { &about.name };
+            let (shown, model) = (shown(&about, name), about.model);
+            let known = providers.iter_mut().find(|provider| provider["id"] == *model.provider);
+            if let Some(models) = known.and_then(|provider| provider["models"].as_object_mut()) {
+                models.entry(model.id).or_insert(shown);
+                continue;
+            }
+            default.insert(model.provider.clone(), json!(model.id));
+            providers.push(json!({
+                "id": model.provider,
+                "name": model.provider,
+                "source": "custom",
+                "env": [],
+                "options": {},
+                "models": { model.id: shown },
+            }));
         }
-        default.insert(model.provider.clone(), json!(model.id));
-        providers.push(json!({
-            "id": model.provider,
-            "name": model.provider,
-            "source": "custom",
-            "env": [],
-            "options": {},
-            "models": { model.id: shown },
-        }));
     }
     (providers, default)
 }
 
-async fn agents() -> Json<Value> {
-    Json(json!([{
-        "name": choice::BUILD,
-        "description": "The agent that the session is with.",
-        "mode": "primary",
-        "native": true,
-        "permission": [],
+fn shown(about: &ModelAbout, name: &str) -> Value {
+    let (model, price) = (&about.model, about.price.unwrap_or_default());
+    json!({
+        "id": model.id,
+        "providerID": model.provider,
+        "api": { "id": model.id, "url": "", "npm": "" },
+        "name": name,
+        "family": "",
+        "capabilities": {
+            "temperature": false,
+            "reasoning": true,
+            "attachment": about.sees_images,
+            "toolcall": true,
+            "input": { "text": true, "audio": false, "image": about.sees_images, "video": false, "pdf": false },
+            "output": { "text": true, "audio": false, "image": false, "video": false, "pdf": false },
+            "interleaved": false,
+        },
+        "cost": {
+            "input": price.input,
+            "output": price.output,
+            "cache": { "read": price.cache_read, "write": price.cache_write },
+        },
+        "limit": { "context": about.context.unwrap_or(0), "output": about.output.unwrap_or(0) },
+        "status": "active",
         "options": {},
-    }]))
+        "headers": {},
+        "release_date": "",
+        "variants": {},
+    })
+}
+
+/// The ways of working of all agents; each is asked for by its name, and an agent refuses those that it does not have.
+async fn agents(State(app): State<App>) -> Json<Value> {
+    let mut listed = Vec::<Value>::new();
+    for mode in app.desk.agents().iter().flat_map(|agent| agent.modes()) {
+        if listed.iter().all(|known| known["name"] != *mode.name) {
+            listed.push(json!({
+                "name": mode.name,
+                "description": mode.description,
+                "mode": "primary",
+                "native": true,
+                "permission": [],
+                "options": {},
+            }));
+        }
+    }
+    Json(listed.into())
 }
 
 async fn paths(State(app): State<App>, folder: Folder) -> Answered<Value> {

@@ -4,7 +4,7 @@ use axum::response::Response;
 use serde_json::Value;
 use tolka_dialect::opencode::History;
 use tolka_facts::event::Stop;
-use tolka_facts::{Event, MessageId, SessionId, Tip, TurnId};
+use tolka_facts::{Event, SessionId, Tip};
 use tolka_session::Accepted;
 
 use super::told;
@@ -21,41 +21,26 @@ pub(super) async fn for_answer(app: App, session: SessionId, accepted: Accepted)
 /// The other turns' messages are folded too, and do no harm.
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
     let (mut voice, mut history) = (told::voice(&app.tongues, &session), History::default());
-    let mut asked = Asked { waiting: Vec::new(), messages: vec![accepted.message.clone()] };
+    // The user's messages that the turn answers: its own, and those that steer it. Until it ends nothing else answers these.
+    let mut asked = vec![accepted.message.clone()];
     let hear = |event: &Event, frame: &[u8]| {
-        asked.hear(&accepted.turn, event);
+        if let Event::PromptQueued(e) = event
+            && e.steers.as_ref() == Some(&accepted.turn)
+            && !asked.contains(&e.message)
+        {
+            asked.push(e.message.clone());
+        }
         history.apply(frame);
     };
     match until_end(&app, &session, &accepted, &mut voice, hear).await? {
         Ending::Over(stop) => {
-            let message = history.answer(&asked.messages);
+            let message = history.answer(&asked);
             message.ok_or_else(|| Fault::Failed(reason(stop, voice.tip(&session))))
         }
         Ending::Dropped => {
             Err(Fault::Conflict("The prompt was dropped from the queue before its turn came.".to_owned()))
         }
         Ending::Deleted => Err(Fault::NotFound(format!("Session not found: {session}"))),
-    }
-}
-
-/// The user's messages that the turn answers: its own, and those that steered it.
-struct Asked {
-    waiting: Vec<(TurnId, MessageId)>,
-    messages: Vec<MessageId>,
-}
-
-impl Asked {
-    fn hear(&mut self, turn: &TurnId, event: &Event) {
-        match event {
-            Event::PromptQueued(e) if e.steers.as_ref() == Some(turn) => {
-                self.waiting.push((e.turn.clone(), e.message.clone()));
-            }
-            Event::PromptSteered(e) if e.into == *turn => {
-                let taken = self.waiting.iter().filter(|(waiting, _)| *waiting == e.turn);
-                self.messages.extend(taken.map(|(_, message)| message.clone()));
-            }
-            _ => {}
-        }
     }
 }
 

@@ -201,9 +201,10 @@ pub(super) async fn answer(
         (None, Some(answers), None) => Answer::Questions(serde_json::from_value(answers.clone()).map_err(|_| {
             Fault::BadRequest("`answers` must be a list of lists of strings, one list per question.".to_owned())
         })?),
-        (None, None, Some(Value::Bool(true))) => Answer::RejectQuestions,
+        (None, None, Some(Value::Bool(true))) => Answer::Kind { allow: false, always: false, reason },
         _ => {
-            let message = "Give one of `option` (an option's id), `answers` (for questions), or `reject`: true.";
+            let message = "Give one of `option` (an option's id), `answers` (for questions), or `reject`: true; a \
+                           `reason` may stand beside it.";
             return Err(Fault::BadRequest(message.to_owned()).into());
         }
     };

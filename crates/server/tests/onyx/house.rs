@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tolka_agent::{Agent, Pace, Recording, Replay};
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
-use tolka_server::{Config, Server};
+use tolka_server::{Config, Hands, Server};
 use tolka_session::Desk;
 
 use crate::reader::{Frame, OnyxReader, frames};
@@ -84,6 +84,7 @@ impl House {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers,
+            hands: Hands::default(),
             gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();

@@ -20,7 +20,7 @@ async fn a_session_is_made_listed_named_and_deleted() {
     });
     let older = house.post("/sessions", older).await.json();
     assert_ne!(older["id"], id, "an empty session is not handed out twice");
-    assert_eq!((&older["name"], &older["agent_model"]), (&json!("Mine"), &json!("m")));
+    assert_eq!((&older["name"], &older["agent_model"]), (&json!("Mine"), &made["agent_model"]), "nobody here has `m`");
 
     let ids = |list: Value| {
         let sessions = list["sessions"].as_array().unwrap().clone();

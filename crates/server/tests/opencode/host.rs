@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tolka_agent::{Agent, Agents};
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
-use tolka_server::{Config, Server};
+use tolka_server::{Config, Hands, Server};
 use tolka_session::Desk;
 
 use crate::agent::Obedient;
@@ -54,11 +54,22 @@ impl Host {
         Host::open(self.root).await
     }
 
+    /// With an agent of the test's own.
+    pub(crate) async fn with(agent: Arc<dyn Agent>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("workspace")).unwrap();
+        Host::open_with(root, Arc::from([agent])).await
+    }
+
     async fn open(root: TempDir) -> Self {
-        let base = root.path().canonicalize().unwrap();
-        let journal = Sqlite::open(&SqliteOptions::new(base.join("data"))).unwrap();
         let agents: Agents =
             Arc::from([Arc::new(Obedient("first")) as Arc<dyn Agent>, Arc::new(Obedient("second")) as Arc<dyn Agent>]);
+        Host::open_with(root, agents).await
+    }
+
+    async fn open_with(root: TempDir, agents: Agents) -> Self {
+        let base = root.path().canonicalize().unwrap();
+        let journal = Sqlite::open(&SqliteOptions::new(base.join("data"))).unwrap();
         let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(tolka_facts::Time::now().micros())));
         let config = Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -69,6 +80,7 @@ impl Host {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers: 100,
+            hands: Hands::default(),
             gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();
@@ -179,6 +191,24 @@ impl Feed {
             let frame = frame?.ok()?;
             self.read.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
         }
+    }
+
+    /// Everything up to the end of the stream.
+    pub(crate) async fn until_over(&mut self) -> Vec<Value> {
+        let mut told = Vec::new();
+        while let Some(next) = self.next().await {
+            told.push(next.data);
+        }
+        told
+    }
+
+    /// Waits for an event that has these words in it.
+    pub(crate) async fn until_said(&mut self, words: &str) {
+        while !self.next().await.expect("the stream ended early").data.to_string().contains(words) {}
+    }
+
+    pub(crate) async fn is_silent_for(&mut self, time: Duration) -> bool {
+        timeout(time, self.next()).await.is_err()
     }
 
     /// Everything up to the first event of this type, and that one.

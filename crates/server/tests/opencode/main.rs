@@ -8,3 +8,4 @@ mod host;
 mod prompts;
 mod sessions;
 mod surroundings;
+mod ways;

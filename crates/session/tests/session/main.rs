@@ -147,6 +147,9 @@ struct World {
     waits: Arc<Notify>,
     go: Arc<Notify>,
     folder: tempfile::TempDir,
+    /// The desk before the crash. It is held: one that goes would end its turns.
+    #[allow(dead_code, reason = "it is only held")]
+    crashed: Option<Desk>,
 }
 
 impl World {
@@ -169,7 +172,7 @@ impl World {
         let puppet = Puppet { name, waits: waits.clone(), go: go.clone() };
         let agents: Agents = Arc::from([Arc::new(puppet) as Arc<dyn Agent>]);
         let desk = Desk::with_options(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
-        World { desk, journal, waits, go, folder }
+        World { desk, journal, waits, go, folder, crashed: None }
     }
 
     async fn session(&self) -> SessionId {
@@ -186,9 +189,7 @@ impl World {
         let World { desk, journal, folder, .. } = self;
         journal.close();
         drop(journal);
-        // It is held: a desk that goes would end its turns.
-        std::mem::forget(desk);
-        World::on(folder, None)
+        World { crashed: Some(desk), ..World::on(folder, None) }
     }
 
     /// The request that waits for a person, when it does.

@@ -7,6 +7,8 @@ use crate::{World, prompt, say, texts};
 
 pub(crate) async fn tell(past: &dyn Past, teller: &Teller) {
     let remembered = past.remember().await.unwrap();
+    let again = past.go_on(remembered.view.clone()).await.unwrap();
+    assert_eq!(again.view, remembered.view, "nothing came since");
     let parts =
         remembered.view.messages.iter().flat_map(|message| message.parts.iter().map(|part| (message.role, part)));
     let words = parts.map(|(role, part)| {

@@ -149,6 +149,7 @@ impl Telling<'_> {
         let head = &self.tip.head;
         let asked = step.model.as_ref().or_else(|| turn.and_then(|turn| turn.model.as_ref()));
         let model = wire::model(head, asked);
+        let mode = turn.and_then(|turn| turn.mode.as_deref()).unwrap_or(wire::agent_name(head));
         let info = AgentMessage {
             id: step.message.as_str(),
             session_id: self.session(),
@@ -156,8 +157,8 @@ impl Telling<'_> {
             parent_id: turn.map_or("", |turn| turn.asked_message().as_str()),
             model_id: model.id,
             provider_id: model.provider,
-            mode: wire::agent_name(head),
-            agent: wire::agent_name(head),
+            mode,
+            agent: mode,
             path: Path { cwd: &head.workspace, root: &head.workspace },
             time: Times { created: step.created.millis(), completed: step.completed.map(Time::millis) },
             cost: step.cost,
