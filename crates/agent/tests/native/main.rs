@@ -6,6 +6,7 @@ mod hall;
 mod script;
 
 mod begins;
+mod demo;
 mod halted;
 mod rebuilt;
 mod speed;
