@@ -68,6 +68,7 @@ impl NativeMind {
         spent: &mut Spent,
     ) -> Result<Stopped, Gone> {
         let past = &self.place.past;
+        let is_first = self.known.is_none();
         let remembering = match self.known.take() {
             Some(known) => past.go_on(known),
             None => past.remember(),
@@ -83,8 +84,8 @@ impl NativeMind {
             Ok(model) => model,
             Err(failure) => return Ok(Stopped::Failed(Box::new(failure))),
         };
-        if let Some(lost) = head.model.as_ref().filter(|usual| prompt.model.is_none() && **usual != model.about().model)
-        {
+        let is_news = is_first && prompt.model.is_none();
+        if let Some(lost) = head.model.as_ref().filter(|usual| is_news && **usual != model.about().model) {
             let why = format!("{}/{} is not configured any more.", lost.provider, lost.id);
             notice(teller, "The session goes on with another model", why).await?;
         }
