@@ -200,7 +200,10 @@ async fn a_keeper_that_is_killed_takes_its_command_along() {
             Command::new("kill").args(["-9", &keeper.0]).output().unwrap();
         }
         let heard = running.next().await.unwrap();
-        assert!(matches!(heard, Heard::Failed(_)), "{:?}: {heard:?}", shell.level());
+        // The one in the sandbox may have seen the end of the other, done its work, and said so.
+        let is_reported = matches!(heard, Heard::Ended(Exit { code: None, signal: Some(_), .. }));
+        let is_failed = matches!(heard, Heard::Failed(_));
+        assert!(is_failed || is_reported && shell.level() == Level::Bubblewrap, "{:?}: {heard:?}", shell.level());
         all_end(&nap).await;
     }
 }

@@ -62,16 +62,16 @@ pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result
     for hidden in &bounds.hidden {
         if hidden.is_dir() {
             mounts.cover(hidden);
-        } else {
+        } else if hidden.exists() {
             mounts.bind("--ro-bind", Path::new("/dev/null"), hidden);
         }
     }
     mounts.bind("--bind", &bounds.scratch, "/tmp");
     for writable in bounds.writable.iter().chain([&bounds.workspace]) {
-        mounts.bind("--bind", writable, writable);
+        mounts.bind("--bind-try", writable, writable);
     }
     for guarded in &bounds.guarded {
-        mounts.bind("--ro-bind", guarded, guarded);
+        mounts.bind("--ro-bind-try", guarded, guarded);
     }
     mounts.write(&mut command);
     command.arg("--chdir").arg(&bounds.folder).arg("--").arg(myself.path());
