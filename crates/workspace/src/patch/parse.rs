@@ -34,7 +34,8 @@ fn starts_file(line: &str) -> bool {
 fn bare<'l, 'a>(lines: &'l [Line<'a>]) -> &'l [Line<'a>] {
     let is_blank = |line: &Line<'_>| line.text.trim().is_empty();
     let Some(first) = lines.iter().position(|line| !is_blank(line)) else { return &[] };
-    let last = lines.iter().rposition(|line| !is_blank(line)).map_or(lines.len(), |at| at + 1);
+    // A space alone is an empty line that stays.
+    let last = lines.iter().rposition(|line| !without_cr(line.text).is_empty()).map_or(lines.len(), |at| at + 1);
     let lines = &lines[first..last];
     let (head, tail) = (lines[0].text.trim(), lines[lines.len() - 1].text.trim());
     let ending = match head.split_once("<<") {

@@ -223,6 +223,10 @@ fn hunk(head: &Line<'_>, body: &[Line<'_>]) -> Result<Hunk, PatchError> {
             Some(_) => return Err(PatchError::at(line.number, "a line of a diff starts with ` `, `-` or `+`")),
         }
     }
+    if hunk.old.is_empty() && is_told {
+        // The lines that it counts are left out; the new ones go before them.
+        hunk.line = hunk.line.map(|line| line.saturating_sub(1));
+    }
     hunk.last_end = match ends {
         (true, true) | (false, false) => LastEnd::Kept,
         (false, true) => LastEnd::Added,

@@ -120,3 +120,19 @@ fn a_pattern_that_is_none_says_why() {
     let stopped = Query { stop: Arc::new(AtomicBool::new(true)), ..query(dir.path(), ".", "a") };
     assert_eq!(grep(&stopped), Err(SearchError::Stopped));
 }
+
+#[test]
+fn many_hits_are_cut_and_long_lines_too() {
+    let many = "hit\n".repeat(3000);
+    let files: Vec<(String, &str)> = (0..20).map(|n| (format!("f{n:02}"), many.as_str())).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+    let dir = workspace(&files);
+    let found = grep(&Query { limit: 50, ..query(dir.path(), ".", "hit") }).unwrap();
+    assert!(found.is_cut);
+    assert!(found.items.iter().all(|hit| hit.path == "f19"), "the latest file only");
+    assert_eq!(found.items.iter().map(|hit| hit.line).collect::<Vec<_>>(), (1..=50).collect::<Vec<_>>());
+    fs::write(dir.path().join("long"), format!("needle{}\n", "ä".repeat(100_000))).unwrap();
+    let hit = grep(&query(dir.path(), ".", "needle")).unwrap().items.remove(0);
+    assert_eq!(hit.text.chars().count(), 2001);
+    assert!(hit.text.ends_with("ä…"));
+}
