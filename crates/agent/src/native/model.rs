@@ -6,6 +6,8 @@
 mod anthropic;
 mod endpoint;
 mod fault;
+#[cfg(feature = "genai")]
+mod genai;
 mod openai;
 mod stream;
 
@@ -22,6 +24,8 @@ use crate::ModelAbout;
 
 pub use anthropic::{Anthropic, AnthropicOptions};
 pub use endpoint::{Endpoint, Secret};
+#[cfg(feature = "genai")]
+pub use genai::GenAi;
 pub use openai::{AnswerLimit, OpenAi, OpenAiOptions};
 
 pub trait Model: Send + Sync + fmt::Debug {

@@ -5,6 +5,8 @@
 mod cost;
 mod cuts;
 mod faults;
+#[cfg(feature = "genai")]
+mod genai;
 mod raw;
 mod said;
 mod secret;
