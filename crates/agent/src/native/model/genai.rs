@@ -237,7 +237,11 @@ impl Exchange {
                 let complaint = Complaint::read(body).unwrap_or_else(|| Complaint { text, ..Complaint::default() });
                 self.accuser.complains(&complaint)
             }
-            genai::Error::WebStream { cause, .. } => self.accuser.cut(cause),
+            // What was refused before the first word is inside of it.
+            genai::Error::WebStream { cause, error, .. } => match error.downcast_ref::<genai::Error>() {
+                Some(inner) => self.failed(inner),
+                None => self.accuser.cut(cause),
+            },
             genai::Error::StreamParse { .. } => self.accuser.garbled(&problem.to_string()),
             genai::Error::RequiresApiKey { .. }
             | genai::Error::NoAuthResolver { .. }
