@@ -96,6 +96,12 @@ impl Tools {
         let mut outcomes = Vec::with_capacity(calls.len());
         let mut rest = calls.as_slice();
         while let Some(first) = rest.first() {
+            if outcomes.iter().any(|outcome: &Outcome| outcome.ends_turn) {
+                // Who said no to one has not said yes to what was to follow it.
+                outcomes.push(self.end(first, End::Skipped, scene).await?);
+                rest = &rest[1..];
+                continue;
+            }
             let quiet = rest.iter().take_while(|call| self.is_quiet(call)).count();
             let (now, later) = rest.split_at(quiet.max(1));
             rest = later;

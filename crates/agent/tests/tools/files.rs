@@ -4,10 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tolka_agent::native::model::Input;
+use tolka_agent::native::permission::{Leave, Rules};
 use tolka_facts::event::FileOperation;
 use tolka_facts::{Blobs, Block, CallId, Event, Location, ToolContent, ToolKind, ToolStatus};
 
-use crate::hall::{Hall, Person};
+use crate::hall::{Hall, Person, rule};
 
 #[tokio::test]
 async fn a_file_is_read_as_the_document_shows() {
@@ -187,6 +188,26 @@ async fn secrets_are_asked_by_every_name() {
         hall.call("read", json!({ "filePath": name })).await.went_well();
         assert_eq!(hall.asked().len(), asks, "{name}");
     }
+}
+
+#[tokio::test]
+async fn secrets_are_not_searched_and_links_are_no_way_around_a_rule() {
+    let mut hall = Hall::with(Rules::with([rule("edit", "locked/*", Leave::Deny)]));
+    hall.put(".env", "KEY=1\n");
+    hall.put("a.txt", "KEY=2\n");
+    let said = hall.call("grep", json!({ "pattern": "KEY" })).await.went_well().said();
+    assert!(said.starts_with("Found 1 matches\n") && !said.contains("KEY=1"), "{said}");
+    assert!(said.ends_with("[some are in files that are read only with leave; read those to ask for it]"));
+    hall.put("locked/b", "x\n");
+    std::os::unix::fs::symlink("locked", hall.workspace.join("open")).unwrap();
+    for path in ["locked/b", "open/b", "open/new", "open/deep/new", "locked/deep/new"] {
+        let ended = match path.ends_with("new") {
+            true => hall.call("write", json!({ "filePath": path, "content": "y" })).await,
+            false => hall.call("edit", json!({ "filePath": path, "oldString": "x", "newString": "y" })).await,
+        };
+        ended.failed("do not allow `edit`");
+    }
+    assert_eq!((hall.get("locked/b").as_str(), hall.changed().len()), ("x\n", 0));
 }
 
 #[tokio::test]

@@ -189,6 +189,20 @@ async fn a_refusal_ends_the_turn_and_a_reason_goes_to_the_model() {
 }
 
 #[tokio::test]
+async fn what_stands_behind_a_refusal_is_not_done() {
+    let mut hall = Hall::open();
+    hall.person = Person::Chooses("reject", None);
+    let calls = [("bash", json!({ "command": "make" })), ("write", json!({ "filePath": "a", "content": "x" }))];
+    let ended = hall.calls(&calls).await;
+    assert_eq!((ended[0].tool.status, ended[1].tool.status), (ToolStatus::Failed, ToolStatus::Cancelled));
+    assert_eq!(ended[1].said(), "This call was not run: the user rejected an earlier one of the same step.");
+    assert!(ended[0].outcome.ends_turn && ended[1].outcome.is_error && !hall.workspace.join("a").exists());
+    hall.person = Person::Chooses("reject", Some("not now"));
+    let ended = hall.calls(&calls).await;
+    assert!(!ended[1].outcome.is_error, "with a reason the rest goes on");
+}
+
+#[tokio::test]
 async fn an_edit_that_is_asked_shows_its_diff() {
     let mut hall = Hall::with(Rules::with([rule("edit", "*", Leave::Ask), rule("edit", "locked/*", Leave::Deny)]));
     hall.put("src/a.rs", "one\n");

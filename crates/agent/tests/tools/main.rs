@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy sees tests only in functions that are marked so, and these help them")]
 
 mod bash;
+mod dialects;
 mod files;
 mod hall;
 mod leave;

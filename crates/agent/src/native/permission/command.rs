@@ -301,6 +301,19 @@ mod tests {
         odd("ls \\", &["ls"]);
     }
 
+    proptest::proptest! {
+        /// Whatever it is, it is read; and a plain line is nothing but its commands.
+        #[test]
+        fn any_line_can_be_read(line in "([a-z ;|&$()`'\"<>\\\\\n#={}!]|ö){0,60}") {
+            let read = Line::read(&line);
+            if !read.is_odd {
+                let kept: usize = read.commands.iter().map(String::len).sum();
+                proptest::prop_assert!(kept <= line.len());
+                proptest::prop_assert!(!read.commands.iter().any(|command| command.starts_with(['(', '$', '`'])));
+            }
+        }
+    }
+
     #[test]
     fn what_is_remembered_says_what_the_command_does() {
         for (command, remembered) in [

@@ -70,15 +70,19 @@ pub(super) enum End {
     Done(Done),
     Failed(String),
     Cancelled(Option<Box<Done>>),
+    /// It was not run.
+    Skipped,
 }
 
-pub(super) const CANCELLED: &str = "The user cancelled the turn before the tool ended.";
+const SKIPPED: &str = "This call was not run: the user rejected an earlier one of the same step.";
+const CANCELLED: &str = "The user cancelled the turn before the tool ended.";
 
 impl End {
     pub(super) fn told(self, call: &Call) -> ToolChanged {
         let (status, error, done) = match self {
             End::Done(done) => (ToolStatus::Completed, None, Some(done)),
             End::Failed(why) => (ToolStatus::Failed, Some(why), None),
+            End::Skipped => (ToolStatus::Cancelled, Some(SKIPPED.to_owned()), None),
             End::Cancelled(done) => (ToolStatus::Cancelled, Some(CANCELLED.to_owned()), done.map(|done| *done)),
         };
         let mut change = ToolChanged { status: Some(status), ..ToolChanged::of(call.id.clone()) };

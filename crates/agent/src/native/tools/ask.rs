@@ -4,7 +4,7 @@
 //! on would try another way to the same thing. One with a reason goes back to the model, which goes on with it. Where
 //! nobody answered the turn goes on too: nobody is there to whom it could be handed back.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tolka_facts::event::{Noticed, OptionKind, PermissionAsked, PermissionOption, Severity};
@@ -106,11 +106,11 @@ impl Act<'_> {
         }
         let rules = &self.tools.settings.rules;
         let mut open = Vec::new();
-        for subject in &want.subjects {
-            match rules.leave(want.permission, subject) {
+        for subject in self.by_every_name(&want) {
+            match rules.leave(want.permission, &subject) {
                 Leave::Allow => {}
-                Leave::Ask => open.push(subject.clone()),
-                Leave::Deny => return Err(denied(want.permission, subject)),
+                Leave::Ask => open.push(subject),
+                Leave::Deny => return Err(denied(want.permission, &subject)),
             }
         }
         if open.is_empty() || self.is_granted(want.permission, open).await? {
@@ -118,6 +118,16 @@ impl Act<'_> {
         }
         self.announced(&want.title, paths).await?;
         self.asked(want).await
+    }
+
+    /// The subjects and, of files, where links lead: another name is no way around a rule.
+    fn by_every_name(&self, want: &Want) -> Vec<String> {
+        let mut subjects = want.subjects.clone();
+        if matches!(want.permission, "read" | "edit") {
+            subjects.extend(want.subjects.iter().filter_map(|path| real_path(&self.tools.workspace, path)));
+            subjects.dedup();
+        }
+        subjects
     }
 
     /// The same of a command line.
@@ -190,6 +200,18 @@ impl Act<'_> {
             Answer::Cancelled => Err(Stop::Cancelled(None)),
         }
     }
+}
+
+/// Where something is, or will be, from the workspace on and without links. `None`: it leads out, or nowhere.
+pub(super) fn real_path(workspace: &Path, path: &str) -> Option<String> {
+    let root = workspace.canonicalize().ok()?;
+    let file = workspace.join(path);
+    let is_there = |folder: &&Path| folder.canonicalize().is_ok();
+    let there = file.ancestors().find(is_there)?;
+    let real = there.canonicalize().ok()?.join(file.strip_prefix(there).ok()?);
+    // A join with nothing leaves a slash behind; components do not have it.
+    let inside: PathBuf = real.strip_prefix(&root).ok()?.components().collect();
+    inside.to_str().map(str::to_owned)
 }
 
 /// For files that a prompt links to: there is no call yet.

@@ -1,10 +1,10 @@
 //! `grep`: lines that match a regular expression.
 
 use serde_json::json;
-use tolka_workspace::search::{self, Query};
+use tolka_workspace::search::{self, Hit, Query};
 
 use super::act::{Act, Done, Stop};
-use super::ask::Want;
+use super::ask::{self, Want};
 use super::field::{Fields, INCLUDE, PATTERN};
 use super::glob::{NONE, place};
 use super::read::fields as map;
@@ -29,13 +29,16 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         })
         .await?
         .map_err(Stop::failed)?;
-    let count = found.items.len();
+    // What may not be read without asking is not read this way either.
+    let is_free = |hit: &&Hit| ask::is_free(act.tools, "read", &hit.path);
+    let hits: Vec<&Hit> = found.items.iter().filter(is_free).collect();
+    let count = hits.len();
     let mut output = match count {
         0 => NONE.to_owned(),
         _ => format!("Found {count} matches"),
     };
     let mut file = None;
-    for hit in &found.items {
+    for hit in hits {
         if file != Some(&hit.path) {
             let gap = if file.is_some() { "\n" } else { "" };
             output.push_str(&format!("{gap}\n{}:", act.absolute(&hit.path)));
@@ -49,9 +52,15 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         output.push_str(&format!("\n  Line {}: {shown}{gone}", hit.line));
     }
     let mut metadata = map(json!({ "matches": count, "count": count, "truncated": found.is_cut }));
+    let mut notes = Vec::new();
     if found.is_cut {
-        let note = format!("[only {MOST} are shown; use a narrower pattern, path or include]");
-        metadata.insert("note".to_owned(), note.into());
+        notes.push(format!("[only {MOST} are shown; use a narrower pattern, path or include]"));
+    }
+    if count < found.items.len() {
+        notes.push("[some are in files that are read only with leave; read those to ask for it]".to_owned());
+    }
+    if !notes.is_empty() {
+        metadata.insert("note".to_owned(), notes.join("\n").into());
     }
     Ok(Done { title: pattern, output, metadata, ..Done::default() })
 }

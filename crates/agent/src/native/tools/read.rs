@@ -38,19 +38,17 @@ const PREVIEW: usize = 20;
 
 /// Where a file is.
 enum Place {
-    /// From the workspace on, and the same with all links on the way followed.
-    Inside {
-        path: String,
-        real: String,
-    },
+    /// From the workspace on.
+    Inside(String),
     Outside(PathBuf),
 }
 
 /// Whether it lies in the workspace and the rules let everybody read it.
 pub(super) fn is_free(tools: &Tools, call: &Call) -> bool {
     let path = Fields::of(&call.input).and_then(|fields| fields.need_words(FILE));
-    let Ok(Ok(Place::Inside { path, real })) = path.map(|path| find(&tools.workspace, &path)) else { return false };
-    [path, real].iter().all(|path| ask::is_free(tools, "read", path))
+    let Ok(Ok(Place::Inside(path))) = path.map(|path| find(&tools.workspace, &path)) else { return false };
+    let real = ask::real_path(&tools.workspace, &path);
+    [Some(path), real].iter().flatten().all(|path| ask::is_free(tools, "read", path))
 }
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
@@ -58,12 +56,8 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let range = Range::of(fields)?;
     // A look-up, and no wait before the call is told: neighbours are told in their order.
     match find(&act.tools.workspace, &path)? {
-        Place::Inside { path, real } => {
-            let mut want = Want::look("read", &path);
-            if real != path {
-                want.subjects.push(real);
-            }
-            act.leave(want, &[&path]).await?;
+        Place::Inside(path) => {
+            act.leave(Want::look("read", &path), &[&path]).await?;
             act.running(&path, &[&path]).await?;
             let (workspace, wanted) = (act.workspace(), path.clone());
             let content = act.looking(move |_| inside(&workspace, &wanted).map(Content::new)).await??;
@@ -92,13 +86,10 @@ fn find(workspace: &Path, path: &str) -> Result<Place, Stop> {
     let files = Files::open(workspace)?;
     match files.relative(path) {
         Ok(path) => match std::fs::canonicalize(workspace.join(&path)) {
-            Ok(real) => match real.strip_prefix(&root) {
-                Ok(inside) => Ok(Place::Inside { real: inside.to_string_lossy().into_owned(), path }),
-                // A link that leads out.
-                Err(_) => Ok(Place::Outside(real)),
-            },
-            // Reading it says what is wrong.
-            Err(_) => Ok(Place::Inside { real: path.clone(), path }),
+            // A link that leads out.
+            Ok(real) if !real.starts_with(&root) => Ok(Place::Outside(real)),
+            // Reading it says what is wrong, if anything is.
+            Ok(_) | Err(_) => Ok(Place::Inside(path)),
         },
         Err(FileError::Folder(FolderError::Outside { .. })) => Ok(Place::Outside(resolved(&workspace.join(path))?)),
         Err(error) => Err(error.into()),
