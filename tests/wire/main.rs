@@ -18,6 +18,7 @@ mod keys;
 mod kill;
 mod limits;
 mod models;
+mod native;
 mod recording;
 mod run;
 mod server;

@@ -1,0 +1,2 @@
+def part(name):
+    return f"Goodbye, {name}!"

@@ -1,0 +1,4 @@
+def greet(name):
+    if not name:
+        return "Hello!"
+    return f"Hello, {name}!"
