@@ -15,8 +15,8 @@ use tolka_agent::{
     Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
 };
 use tolka_facts::event::{
-    Model as ModelName, PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered, SessionCreated, Stop,
-    TurnEnded, TurnStarted,
+    MessageHidden, Model as ModelName, PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered,
+    SessionCreated, Stop, TurnEnded, TurnStarted,
 };
 use tolka_facts::{Blobs, Block, Draft, Event, Fact, Hash, Ids, Json, SessionId, Time, TurnId, View};
 use tolka_workspace::command::Shell;
@@ -150,6 +150,12 @@ impl Hall {
     pub(crate) fn renew(&mut self, models: Vec<Arc<dyn Model>>) {
         self.settings.models = models;
         self.mind = None;
+    }
+
+    /// Hides a message, as a rewind does.
+    pub(crate) fn hide(&self, at: usize) {
+        let message = self.memory.view().messages[at].id.clone();
+        self.memory.stamp(Draft::client(MessageHidden { message }), Vec::new());
     }
 
     /// Nothing may be done without leave.

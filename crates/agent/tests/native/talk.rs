@@ -178,3 +178,21 @@ async fn thoughts_that_lead_to_nothing_are_not_sent_back() {
     let said = Message::Model(vec![Output::Text("Well.".into())]);
     assert_eq!(model.asked()[2].messages, [user(&["One", "Two"]), said, user(&["Three"])]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_hidden_is_not_sent() {
+    let model = Script::new(vec![vec![text("One."), ends()], vec![text("Two."), ends()], vec![text("Three."), ends()]]);
+    let mut hall = Hall::open(vec![model.clone()]);
+    hall.say("First").await;
+    hall.hide(0);
+    hall.say("Second").await;
+    hall.say("Third").await;
+    hall.hide(2);
+    hall.hide(3);
+    hall.say("Fourth").await;
+    let user = |words: &str| Message::User(vec![Input::Text(words.into())]);
+    let said = |words: &str| Message::Model(vec![Output::Text(words.into())]);
+    let asked = model.asked();
+    assert_eq!(asked[1].messages, [user("Second")], "an answer without its prompt answers nothing");
+    assert_eq!(asked[3].messages, [user("Third"), said("Three."), user("Fourth")]);
+}

@@ -5,7 +5,7 @@ use tolka_facts::event::Finish;
 use tolka_facts::{Blobs, Json, Part, PartId, Role, Tool, TurnId, View};
 
 use super::{ATTACHED, Conversation, Eyes};
-use crate::native::model::Output;
+use crate::native::model::{Message, Output};
 use crate::native::prompted;
 use crate::native::tools::{Outcome, Tools};
 
@@ -49,6 +49,9 @@ pub(in crate::native) fn rebuilt(view: &View, blobs: &dyn Blobs, running: &TurnI
             },
         }
     }
+    // With its prompt hidden, an answer answers nothing, and no provider takes a conversation that begins with it.
+    let first = conversation.messages.iter().position(|message| matches!(message, Message::User(_)));
+    conversation.messages.drain(..first.unwrap_or(conversation.messages.len()));
     conversation
 }
 
