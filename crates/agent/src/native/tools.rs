@@ -35,7 +35,7 @@ use super::model::{Input, ToolSpec};
 use super::settings::Settings;
 use crate::{Gone, Teller};
 use act::{Act, End};
-use field::{Fields, PATTERN};
+use field::Fields;
 use memory::Memory;
 use name::Name;
 
@@ -151,11 +151,7 @@ impl Tools {
     }
 
     fn is_free_search(&self, name: Name, call: &Call) -> bool {
-        let subject = Fields::of(&call.input).and_then(|fields| match name {
-            Name::List => self.folder(&fields),
-            Name::Glob => fields.need_words(PATTERN).map(|pattern| self.inside_pattern(&pattern)),
-            _ => fields.need(PATTERN),
-        });
+        let subject = Fields::of(&call.input).and_then(|fields| self.folder(&fields));
         // What cannot be read fails by itself, and has no effect either.
         subject.map_or(true, |subject| ask::is_free(self, name.permission(), &subject))
     }

@@ -119,9 +119,10 @@ async fn neighbours_that_look_run_side_by_side() {
 /// Somebody who is asked twice at once does not know which is which.
 #[tokio::test]
 async fn what_asks_runs_alone() {
-    let mut hall = Hall::with(Rules::with([rule("grep", "*secret*", Leave::Ask)]));
+    let mut hall = Hall::with(Rules::with([rule("grep", "secret*", Leave::Ask)]));
     hall.put(".env", "secret\n");
-    let calls = [("read", json!({ "filePath": ".env" })), ("grep", json!({ "pattern": "secret" }))];
+    hall.put("secrets/a", "secret\n");
+    let calls = [("read", json!({ "filePath": ".env" })), ("grep", json!({ "pattern": "secret", "path": "secrets" }))];
     for ended in hall.calls(&calls).await {
         ended.went_well();
     }

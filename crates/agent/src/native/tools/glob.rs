@@ -18,7 +18,7 @@ pub(super) const NONE: &str = "No files found";
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let within = act.tools.folder(fields)?;
     let pattern = act.tools.inside_pattern(&fields.need_words(PATTERN)?);
-    act.leave(Want::look("glob", &pattern), &[]).await?;
+    act.leave(Want::look("glob", &within), &place(&within)).await?;
     act.running(&pattern, &place(&within)).await?;
     let (workspace, wanted) = (act.workspace(), pattern.clone());
     let found = act

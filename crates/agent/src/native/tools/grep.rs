@@ -19,7 +19,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let within = act.tools.folder(fields)?;
     let pattern = fields.need(PATTERN)?;
     let include = fields.words(INCLUDE);
-    act.leave(Want::look("grep", &pattern), &[]).await?;
+    act.leave(Want::look("grep", &within), &place(&within)).await?;
     act.running(&pattern, &place(&within)).await?;
     let (workspace, wanted) = (act.workspace(), pattern.clone());
     let found = act
