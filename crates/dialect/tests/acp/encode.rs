@@ -70,6 +70,37 @@ fn a_turn_starts_with_the_prompt_block_by_block() {
 }
 
 #[test]
+fn words_for_the_turn_that_runs_come_in_it_and_a_retry_is_a_notice() {
+    let queued = PromptQueued {
+        turn: TurnId::from("trn_2"),
+        message: MessageId::from("msg_2"),
+        content: vec![Block::text("be brief")],
+        key: None,
+        agent: None,
+        model: None,
+        context: None,
+        steers: Some(TurnId::from("trn_1")),
+    };
+    let steered = PromptSteered { turn: TurnId::from("trn_2"), into: TurnId::from("trn_1") };
+    let retry = RetryScheduled { attempt: 1, delay_ms: 2500, message: "overloaded".into(), code: Some(529) };
+    let facts = vec![start(), Draft::agent(retry), Draft::client(queued.clone()), Draft::agent(steered.clone())];
+    let run = Run::stamped(facts.into_iter().chain([Draft::agent(end(Stop::EndTurn))]));
+    let lines = told(&run);
+    let updates = updates(&crate::values(&lines));
+    let mark = json!({ "tolka": { "turn": "trn_2", "into": "trn_1" } });
+    let content = json!({ "type": "text", "text": "be brief" });
+    let words =
+        json!({ "sessionUpdate": "user_message_chunk", "content": content, "messageId": "msg_2", "_meta": mark });
+    assert_eq!(updates[2], words);
+    assert_eq!((&updates[1]["sessionUpdate"], &updates[1]["title"]), (&json!("notice"), &json!("Trying again in 3 s")));
+    // And read back, they are what they were; the law has nothing against them.
+    assert_eq!(crate::judged(&crate::stream(&lines)).len(), 0);
+    let heard: Vec<Event> = crate::heard(&crate::stream(&lines)).into_iter().map(|heard| heard.draft.event).collect();
+    assert!(heard.contains(&queued.into()) && heard.contains(&steered.into()), "{heard:#?}");
+    assert_eq!(heard.iter().filter(|event| matches!(event, Event::TurnStarted(_))).count(), 1);
+}
+
+#[test]
 fn keys_stand_in_the_order_that_line_readers_count_on() {
     let run = Run::stamped([
         start(),

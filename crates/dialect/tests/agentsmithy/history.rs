@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tolka_dialect::agentsmithy::{Counts, EntryKind, History, Page, Tally};
-use tolka_facts::event::{MessageHidden, Model, Rewound, StepEnded, StepStarted, Stop, ThoughtAppended, Unrewound};
+use tolka_facts::event::{
+    MessageHidden, Model, PromptSteered, Rewound, StepEnded, StepStarted, Stop, ThoughtAppended, Unrewound,
+};
 use tolka_facts::{Event, Fact, MessageId, PartId, SessionId, Tip, ToolStatus};
 
 use crate::generate::journal;
-use crate::{CHECKPOINT, Session};
+use crate::{CHECKPOINT, Session, queued};
 
 fn history(session: &Session) -> History {
     folded(session, &mut Tip::default(), &session.facts)
@@ -49,6 +51,23 @@ fn told() -> Session {
     session.tell(step(2)).say("p2", "Done.").end(Stop::EndTurn);
     session.prompt("trn_2", "More").say("p3", "So f");
     session
+}
+
+#[test]
+fn a_prompt_for_the_turn_that_runs_stands_in_its_history_and_not_in_its_stream() {
+    let mut session = Session::in_turn();
+    let step = |n: u8| StepStarted { message: MessageId::from(format!("msg_{n}")), model: None };
+    session.tell(step(1)).say("p1", "One ");
+    session.tell(queued("trn_2", vec![tolka_facts::Block::text("be brief")]));
+    session.tell(PromptSteered { turn: "trn_2".into(), into: "trn_1".into() });
+    session.say("p1", "more.");
+    session.tell(step(2)).say("p2", "Done.").end(Stop::EndTurn);
+    let told = page(&session, 20, None);
+    let said: Vec<_> =
+        told["events"].as_array().unwrap().iter().map(|event| event["content"].as_str().unwrap()).collect();
+    assert_eq!(said, ["Hello", "One more.", "be brief", "Done."]);
+    assert_eq!(told["total_events"], 4);
+    assert!(!session.types().contains(&"user".to_owned()), "but for the first");
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{Profile, Rows};
 use tolka_facts::event::{
-    Failed, FailureKind, MessageHidden, OutputAppended, PlanSet, PromptDropped, Stop, TextAppended, ThoughtAppended,
-    ToolChanged, TurnStarted, UsageSet,
+    Failed, FailureKind, MessageHidden, OutputAppended, PlanSet, PromptDropped, PromptSteered, Stop, TextAppended,
+    ThoughtAppended, ToolChanged, TurnStarted, UsageSet,
 };
 use tolka_facts::{CallId, Event, MessageId, NoBlobs, PartId, Tip, ToolStatus, TurnId};
 
@@ -112,6 +112,16 @@ fn queued_prompts_come_last_until_their_turn_starts() {
     let expected =
         [(0, "Hello"), (0, "first answer"), (1, "third"), (1, "third answer")].map(|(n, s)| (n, s.to_owned()));
     assert_eq!(texts(&session), expected);
+}
+
+#[test]
+fn a_prompt_for_the_turn_that_runs_is_a_row_of_it() {
+    let mut session = Session::in_turn();
+    session.tell(queued("trn_2", "later")).tell(queued("trn_3", "be brief")).tell(say("so"));
+    session.tell(PromptSteered { turn: TurnId::from("trn_3"), into: TurnId::from("trn_1") }).tell(say("Done"));
+    let told: Vec<_> = gist(&session).into_iter().map(|(n, _, words)| (n, words)).collect();
+    let expected = [(0, "Hello"), (0, "so"), (0, "be brief"), (0, "Done"), (1, "later")];
+    assert_eq!(told, expected.map(|(n, words)| (n, words.to_owned())));
 }
 
 #[test]

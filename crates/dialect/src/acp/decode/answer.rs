@@ -114,7 +114,11 @@ impl Decoder {
                 return false;
             }
         };
-        self.tell(Some(&session), vec![draft.with_raw(frame.raw.clone())], frame);
+        // Words for the turn that runs may have come just before.
+        let (now, mut drafts) = (frame.now(), Vec::new());
+        self.session(&session, frame).flush(now, &mut drafts);
+        drafts.push(draft.with_raw(frame.raw.clone()));
+        self.tell(Some(&session), drafts, frame);
         true
     }
 }
