@@ -8,7 +8,7 @@ help: ## list these
 build: ## an optimised binary: target/release/tolka
 	cargo build --release --locked --bin tolka
 
-run: build ## build and serve on http://127.0.0.1:4096, with the demo and this folder as workspace
+run: build ## build and serve on http://127.0.0.1:4096: the agent in this folder if there is a model, else the demo
 	@./target/release/tolka serve
 
 test: ## all tests, with what they need installed and started

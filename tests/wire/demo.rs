@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{code, stderr, stdout};
 use crate::http::{get, new_session, post, prompt};
-use crate::server::{House, Server};
+use crate::server::{House, Server, until};
 use crate::sse::Stream;
 
 /// What one turn told, as facts; whatever it asks is answered with `answer`.
@@ -207,4 +207,25 @@ fn a_run_beside_a_server_of_the_demo_works_in_the_demos_folder() {
     let run = house.run(&["run", "hello"]);
     assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
     assert!(house.data().join("demo/todo/index.html").exists());
+}
+
+/// Ten seconds after it asked: nothing waits for ever for somebody who is not there.
+#[test]
+fn when_nobody_is_there_it_goes_on_by_itself() {
+    let house = House::new();
+    let server = house.serve(&["--agent", "demo", "--pace", "max"]);
+    let session = new_session(server.address);
+    prompt(server.address, &session);
+    let path = format!("/v1/sessions/{session}/events?format=json&limit=1000");
+    let told = until("the end of the turn", || {
+        let page = get(server.address, &path).expect(200);
+        let told: Vec<Value> = page["events"].as_array().unwrap().iter().map(|event| event["data"].clone()).collect();
+        (!kinds(&told, "turn_ended").is_empty()).then_some(told)
+    });
+    let (asked, answered) = (kinds(&told, "permission_asked"), kinds(&told, "permission_answered"));
+    assert_eq!((asked.len(), answered.len(), &answered[0]["option"]), (1, 1, &json!("once")), "{answered:?}");
+    let at = |kind: &str| told.iter().find(|fact| fact["type"] == kind).unwrap()["time"].as_u64().unwrap();
+    let waited = (at("permission_answered") - at("permission_asked")) as f64 / 1e6;
+    assert!((9.0..15.0).contains(&waited), "{waited} s");
+    assert!(text(&told).contains("Done:"), "{}", text(&told));
 }

@@ -150,7 +150,11 @@ fn cut(text: &str, about: usize) -> impl Iterator<Item = String> + '_ {
             return None;
         }
         let from = rest.ceil_char_boundary(about);
-        let end = rest[from..].find(' ').filter(|at| *at < about).map_or(from, |at| from + at + 1);
+        let end = match rest[from..].find(' ') {
+            Some(at) if at < about => from + at + 1,
+            None if rest.len() - from < about => rest.len(),
+            Some(_) | None => from,
+        };
         let (piece, after) = rest.split_at(end);
         rest = after;
         Some(piece.to_owned())
