@@ -96,7 +96,7 @@ fn what_cannot_be_told_is_counted_with_its_reason() {
     let told = convert(&["--from", "tolka", "--to", "onyx"], &facts);
     let row = onyx.carriage().iter().find(|(event, _)| *event == "step_started").unwrap();
     let Carriage::Never(why) = row.1 else { panic!("onyx has no packet for the start of a step: {row:?}") };
-    let expected = format!("not told in onyx: 7 step_started ({})", why.trim_end_matches('.'));
+    let expected = format!("not told in onyx: 9 step_started ({})", why.trim_end_matches('.'));
     assert!(stderr(&told).lines().any(|line| line == expected), "{expected}\n{}", stderr(&told));
     let quiet = convert(&["--from", "tolka", "--to", "onyx", "--quiet"], &facts);
     assert_eq!((stderr(&quiet).as_str(), quiet.stdout), ("", told.stdout));
