@@ -204,8 +204,7 @@ fn base_url(
         }
         (Some((name, url)), _) => BaseUrl::try_from(url.to_owned()).map_err(|error| format!("{name}: {error}")),
         (None, Some(known)) => BaseUrl::try_from(known.base_url.to_owned()),
-        // genai knows its providers' places itself.
-        (None, None) => BaseUrl::try_from("http://localhost".to_owned()),
+        (None, None) => Ok(BaseUrl::unsaid()),
     }
 }
 

@@ -141,6 +141,11 @@ impl fmt::Display for Which {
 pub(crate) struct BaseUrl(String);
 
 impl BaseUrl {
+    /// The `genai` crate knows its providers' places itself.
+    pub(crate) fn unsaid() -> Self {
+        BaseUrl(String::new())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use tolka_agent::native::model::{
     AnswerLimit, Anthropic, AnthropicOptions, Endpoint, Model, OpenAi, OpenAiOptions, Secret,
 };
@@ -83,7 +83,10 @@ impl Provider {
                 let options = AnthropicOptions { thinking: entry.thinking, ..AnthropicOptions::default() };
                 Ok(Arc::new(Anthropic::new(endpoint, about, options)))
             }
-            Wire::GenAi => bail!("{}: the wire `genai` is not built yet", self.name),
+            #[cfg(feature = "genai")]
+            Wire::GenAi => Ok(Arc::new(tolka_agent::native::model::GenAi::new(&self.name, endpoint, about))),
+            #[cfg(not(feature = "genai"))]
+            Wire::GenAi => anyhow::bail!("{}: this tolka was built without the feature `genai`", self.name),
         }
     }
 }
