@@ -11,7 +11,7 @@ failed=()
 
 cargo test --workspace --locked --no-fail-fast 2>&1 | tee "$logs/rust" || failed+=("cargo test")
 
-if cargo build --locked -p tolka; then
+if cargo build --locked -p tolka -p tolka-scripted; then
     export TOLKA_BIN="${TOLKA_BIN:-target/debug/tolka}"
     # They wait more than they work: two files at a time do no harm to each other.
     node --test --test-concurrency=2 \

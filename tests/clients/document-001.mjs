@@ -76,5 +76,11 @@ export function ofSteps(packets) {
   return transcript.items;
 }
 
+/** Where it differs from ours in more than its capital letters. */
+const NAMES = { list: "ls" };
+
 /** A transcript as far as this wire tells it. */
-export const inDocument001 = (items) => items.map((item) => (item.tool ? { ...item, tool: item.tool.toLowerCase() } : item));
+export function inDocument001(items) {
+  const named = (tool) => NAMES[tool.toLowerCase()] ?? tool.toLowerCase();
+  return items.map((item) => (item.tool ? { ...item, tool: named(item.tool) } : item));
+}

@@ -16,6 +16,7 @@ export class Document003 {
   /** Events per turn, in the order of the turns. */
   turns = [];
   #known = new Set();
+  #live = null;
 
   static async open(page, server, dialog) {
     return Object.assign(new Document003(), { page, server, dialog });
@@ -46,10 +47,17 @@ export class Document003 {
   }
 
   async #run(told, body, elsewhere) {
-    const { events, turn } = await this.page.evaluate(runPrinted, { printed: PRINTED, names: HANDLERS, body, elsewhere });
+    const kept = (this.#live = await this.page.evaluateHandle(() => ({ events: [], turn: null })));
+    await kept.evaluate(runPrinted, { printed: PRINTED, names: HANDLERS, body, elsewhere });
+    const { events, turn } = await kept.jsonValue();
     if (turn) this.#known.add(turn);
     told.push(...events);
     if (events.at(-1)?.type !== "done") throw new Error(`a stream ended with ${events.at(-1)?.type}`);
+  }
+
+  /** What it was told so far of the turn that it reads. */
+  async live() {
+    return this.#live ? this.#live.evaluate((kept) => kept.events) : [];
   }
 
   get events() {
@@ -62,19 +70,16 @@ export class Document003 {
 }
 
 /** In the page. The printed code calls handlers that it does not define; each of ours keeps what it is given. */
-async function runPrinted({ printed, names, body, elsewhere }) {
-  const events = [];
-  let turn = null;
+async function runPrinted(kept, { printed, names, body, elsewhere }) {
   const load = async (url, options) => {
     const response = await (elsewhere ? fetch(elsewhere) : fetch(url, options));
-    turn = response.headers.get("tolka-turn");
+    kept.turn = response.headers.get("tolka-turn");
     return response;
   };
   // `handleDone` is called without the event.
-  const handlers = names.map((name) => (data) => events.push(data ?? { type: "done" }) && name);
+  const handlers = names.map((name) => (data) => kept.events.push(data ?? { type: "done" }) && name);
   const streamChat = new Function("fetch", ...names, `${printed}\nreturn streamChat;`)(load, ...handlers);
   await streamChat(body);
-  return { events, turn };
 }
 
 /** What its handlers would draw. A tool's end and its result are not on this wire. */

@@ -36,7 +36,10 @@ export class Scene {
     const document = new Document004(server, session.id);
     const steps = new Document001(server, session.id);
     const smithy = await Document003.open(page, server, session.id);
-    return Object.assign(scene, { server, old, v2, feeds, session: session.id, page, sources, onyx, document, steps, smithy });
+    // It never prompts. A page of its own: a browser has few connections for each.
+    const viewer = await Document003.open(await browser.page(server), server, session.id);
+    const clients = { page, sources, onyx, document, steps, smithy, viewer };
+    return Object.assign(scene, { server, old, v2, feeds, session: session.id, ...clients });
   }
 
   /**
@@ -47,7 +50,7 @@ export class Scene {
     const { complete } = await this.document.respond(prompts.length);
     const seen = [complete];
     for (const [by, text] of prompts) {
-      const readers = { onyx: this.onyx.turns, steps: this.steps, smithy: this.smithy };
+      const readers = { onyx: this.onyx.turns, steps: this.steps, smithy: this.smithy, viewer: this.viewer };
       for (const [name, reader] of Object.entries(readers)) seen.push(by === name ? reader.prompt(text) : reader.follow());
       if (!(by in readers)) seen.push(this.prompt(by, text));
       const turn = ++this.turns;
@@ -97,6 +100,7 @@ export class Scene {
     is(await this.onyx.turns.rows(), "a reload of Onyx's page", withKinds(truth));
     is(this.steps.transcript, "the reader of document 001", inDocument001(withoutPrompts(truth)));
     is(this.smithy.transcript, "document 003's client", inDocument003(truth));
+    is(this.viewer.transcript, "a second client of document 003", inDocument003(truth));
     const asks = asksOfFacts(facts);
     is(asksOf(old.of(this.session)), "the SDK's first export", asks);
     is(asksOf(v2.of(this.session)), "the SDK's v2", asks);

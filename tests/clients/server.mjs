@@ -2,13 +2,13 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const BINARY = resolve(ROOT, process.env.TOLKA_BIN ?? "target/debug/tolka");
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+export const BINARY = resolve(ROOT, process.env.TOLKA_BIN ?? "target/debug/tolka");
 /** For everything that ought to take a moment: a loaded machine may take a long one. */
 export const DEADLINE = 45_000;
 
@@ -35,10 +35,16 @@ export async function within(what, promise, deadline = DEADLINE) {
 }
 
 export class Server {
-  /** Options: `agent`, `pace`, `token`. Give the test's context, and the server ends with the test. */
+  /**
+   * Options: `agent`, `pace`, `token`, `config` (the text of a tolka.toml) and `workspace` (a folder that is copied).
+   * Give the test's context, and the server ends with the test.
+   */
   static async start(t, options = {}) {
     const folder = await mkdtemp(join(tmpdir(), "tolka-clients-"));
     const server = new Server(folder, options);
+    await mkdir(server.workspace);
+    if (options.workspace) await cp(options.workspace, server.workspace, { recursive: true });
+    if (options.config) await writeFile(server.config, options.config);
     t.after(async () => {
       await server.stop();
       await rm(folder, { recursive: true, force: true, maxRetries: 3 });
@@ -54,7 +60,7 @@ export class Server {
   }
 
   constructor(folder, options) {
-    Object.assign(this, { folder, options, workspace: folder });
+    Object.assign(this, { folder, options, workspace: join(folder, "workspace"), config: join(folder, "tolka.toml") });
   }
 
   get base() {
@@ -63,10 +69,11 @@ export class Server {
 
   /** Starts it, or starts it again on the same port and data. */
   async run() {
-    const { agent = "demo", pace, token } = this.options;
+    const { agent = "demo", pace, token, config } = this.options;
     const options = ["--port", this.port, "--data", join(this.folder, "data"), "--workspace", this.workspace, "--agent", agent];
     if (pace) options.push("--pace", pace);
     if (token) options.push("--token", token);
+    if (config) options.push("--config", this.config);
     const child = spawn(BINARY, ["serve", ...options.map(String)], { stdio: ["ignore", "pipe", "pipe"] });
     let words = "";
     child.stderr.setEncoding("utf8").on("data", (text) => (words += text));

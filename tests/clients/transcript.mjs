@@ -126,7 +126,8 @@ const KINDS = {
   execute: ["bash"],
   read: ["read"],
   edit: ["edit", "write"],
-  search: ["glob", "grep"],
+  search: ["glob", "grep", "list"],
+  delete: ["delete"],
 };
 
 /** Onyx's documents carry the kind of a tool; its name only where an agent made it the title. */
