@@ -109,7 +109,7 @@ for (const [what, make] of Object.entries(EXPORTS)) {
 
   test(`${what}: a turn is aborted`, async (t) => {
     const sdk = make(server);
-    // It talks for twelve seconds, whatever the pace: nobody is too late to abort it.
+    // It asks for leave before it is done, whatever the pace: nobody is too late to abort it.
     const { id } = ok(await sdk.create({ agent: "demo" }));
     const feed = await Feed.open(sdk.name, sdk.client);
     t.after(() => feed.stop());

@@ -74,14 +74,15 @@ test("Codex, prompted by the browser and by the SDK's first export", async (t) =
 });
 
 test("the demo, prompted by the browser and, while it runs, by Onyx", async (t) => {
-  const scene = await Scene.set(t, browser, { agent: "demo" });
+  const scene = await Scene.set(t, browser, { agent: "demo", pace: 4 });
+  // What is always allowed is not asked again: the third turn has nothing to ask.
   await scene.play([["browser", "show me"], ["onyx", "once more"], ["smithy", "and again"]], async () => {
-    for (const reply of ["once", "once", "always"]) {
+    for (const reply of ["once", "always"]) {
       const { id: requestID } = await scene.permission();
       await scene.v2.permission.reply({ requestID, reply }, { throwOnError: true });
     }
   });
   const { truth, asks } = await scene.agree();
   assert.deepEqual(prompts(truth), ["show me", "once more", "and again"]);
-  assert.deepEqual(asks.map((ask) => ask.replies), [["once"], ["once"], ["always"]]);
+  assert.deepEqual(asks.map((ask) => ask.replies), [["once"], ["always"]]);
 });
