@@ -51,5 +51,7 @@ fn a_kill_in_the_middle_of_a_command_leaves_nothing_running_and_runs_nothing_aga
     assert_eq!(ran, "x\n", "it ran once");
     let requests = stage.provider.requests();
     assert!(requests.iter().all(|request| request.refused.is_none()), "{requests:?}");
+    let last = requests.last().unwrap().body.to_string();
+    assert!(last.contains(&mark) && last.contains("not run again"), "the model knows what was under way: {last}");
     assert!(!runs(&mark));
 }

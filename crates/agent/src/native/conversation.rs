@@ -2,7 +2,8 @@
 //!
 //! **It is a function of the facts** and of whether the model sees pictures: while a turn runs it grows with what is told,
 //! and made again from the journal it is the same. So: a step that ended in an error is no part of it (it was asked again,
-//! or nobody could answer); of one that was cancelled only the words stand; and every call has a result.
+//! or nobody could answer); of one that was cancelled or interrupted the words stand, and what it was doing is told in words; and
+//! every call has a result.
 
 mod past;
 

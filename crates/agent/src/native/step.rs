@@ -1,6 +1,6 @@
 //! One call of the model: what it says becomes facts piece by piece, and an answer when it has ended.
 //!
-//! A step is told when it begins and ends in one of four ways: with an answer; broken off, and then it is no part of the
+//! A step is told when it begins, and as ended when its calls are. It ends in one of four ways: with an answer; broken off, and then it is no part of the
 //! conversation; silent, when the model said nothing before it failed, so that the same step can be asked again; halted.
 
 use std::collections::HashSet;
@@ -77,6 +77,8 @@ pub(super) enum Heard {
 pub(super) struct Answer {
     pub(super) outputs: Vec<Output>,
     pub(super) calls: Vec<Written>,
+    /// To be told when the calls have ended: until then the step goes on.
+    pub(super) ended: StepEnded,
 }
 
 impl<'a> Step<'a> {
@@ -211,7 +213,7 @@ impl<'a> Step<'a> {
     }
 
     /// The model has said all.
-    pub(super) async fn end(self, finish: Finish, usage: Option<Usage>, cost: Option<f64>) -> Result<Answer, Gone> {
+    pub(super) fn end(self, finish: Finish, usage: Option<Usage>, cost: Option<f64>) -> Answer {
         let (mut outputs, mut calls, mut kept) = (Vec::with_capacity(self.parts.len()), Vec::new(), Vec::new());
         for spoken in self.parts {
             match spoken {
@@ -234,8 +236,7 @@ impl<'a> Step<'a> {
         let finish = if is_call { Finish::ToolCalls } else { finish };
         let kept = (!kept.is_empty()).then(|| Json::of(&kept));
         let ended = StepEnded { message: self.message, finish, usage, cost, kept };
-        self.teller.tell(Draft::agent(ended)).await?;
-        Ok(Answer { outputs, calls })
+        Answer { outputs, calls, ended }
     }
 
     /// It came to nothing: calls that were being written will not be run.

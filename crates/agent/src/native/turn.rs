@@ -71,12 +71,16 @@ impl Turn<'_, '_> {
                 Asked::Stopped(stopped) => return Ok(stopped),
             };
             self.conversation.answer(answer.outputs);
+            let ran = match answer.calls.is_empty() {
+                true => Ok(Vec::new()),
+                false => run_written(&self.mind.tools, &answer.calls, &self.scene, self.halt).await?,
+            };
+            self.teller.tell(Draft::agent(answer.ended)).await?;
             self.mind.tell_name(self.teller).await?;
             if refused == Refused::Yes && answer.calls.is_empty() {
                 return Ok(Stopped::Done(Stop::Refusal));
             }
             if !answer.calls.is_empty() {
-                let ran = run_written(&self.mind.tools, &answer.calls, &self.scene, self.halt).await?;
                 let outcomes = match ran {
                     Ok(outcomes) => outcomes,
                     Err(why) => return Ok(Stopped::Halted(why)),
@@ -145,7 +149,7 @@ impl Turn<'_, '_> {
             let error = match step.listen(pieces, &mut self.conversation, self.halt).await? {
                 Heard::Ended { finish, is_refusal, usage } => {
                     let cost = usage.and_then(|usage| price(self.model.about(), usage));
-                    let answer = step.end(finish, usage, cost).await?;
+                    let answer = step.end(finish, usage, cost);
                     self.spend(usage, cost).await?;
                     let refused = if is_refusal { Refused::Yes } else { Refused::No };
                     return Ok(Asked::Answered(answer, finish, refused));

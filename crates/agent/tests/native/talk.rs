@@ -36,7 +36,7 @@ async fn an_answer_is_told_piece_by_piece() {
     let facts = hall.facts();
     assert_eq!(
         told(&facts[3..]),
-        ["step_started", "text_appended", "step_ended", "usage_set", "turn_ended"],
+        ["step_started", "text_appended", "usage_set", "step_ended", "turn_ended"],
         "{facts:#?}"
     );
     let asked = model.asked();

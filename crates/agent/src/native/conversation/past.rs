@@ -2,10 +2,10 @@
 
 use serde::Deserialize;
 use tolka_facts::event::Finish;
-use tolka_facts::{Blobs, Json, Part, PartId, Role, Tool, TurnId, View};
+use tolka_facts::{Blobs, Json, Part, PartId, Role, Tool, ToolStatus, TurnId, View};
 
 use super::{ATTACHED, Conversation, Eyes};
-use crate::native::model::{Message, Output};
+use crate::native::model::{Input, Message, Output};
 use crate::native::prompted;
 use crate::native::tools::{Outcome, Tools};
 
@@ -41,8 +41,8 @@ pub(in crate::native) fn rebuilt(view: &View, blobs: &dyn Blobs, running: &TurnI
                 conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
             }
             Role::Agent => match message.finish {
-                Some(Finish::Error) => {}
-                Some(Finish::Cancelled) => conversation.answer(words(&message.parts)),
+                Some(Finish::Error) if !has_acted(&message.parts) => {}
+                Some(Finish::Cancelled | Finish::Error) => broken_off(&mut conversation, &message.parts, blobs),
                 Some(Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Unknown) | None => {
                     step(&mut conversation, &message.parts, message.kept.as_ref(), blobs);
                 }
@@ -55,12 +55,30 @@ pub(in crate::native) fn rebuilt(view: &View, blobs: &dyn Blobs, running: &TurnI
     conversation
 }
 
-fn words(parts: &[Part]) -> Vec<Output> {
+/// Whether calls of the step were run, or about to be: all of its answer was there. Calls in an answer that was cut off fail.
+fn has_acted(parts: &[Part]) -> bool {
+    let was_taken_up = |tool: &Tool| matches!(tool.status, ToolStatus::Completed | ToolStatus::Cancelled);
+    parts.iter().any(|part| matches!(part, Part::Tool(tool) if was_taken_up(tool)))
+}
+
+/// A step that was cut off from outside. Its words stand. What it had called for may have begun, and the model should know;
+/// but as calls they cannot be sent, for what the provider wants back with them was never told.
+fn broken_off(conversation: &mut Conversation, parts: &[Part], blobs: &dyn Blobs) {
     let text = |part: &Part| match part {
         Part::Text { text, .. } => Some(Output::Text(text.to_string())),
         Part::Content(_) | Part::Thought { .. } | Part::Tool(_) => None,
     };
-    parts.iter().filter_map(text).collect()
+    let call = |part: &Part| match part {
+        Part::Tool(tool) if tool.input.as_ref().is_some_and(|input| *input != no_input()) => {
+            let (name, input) = (tool.name.as_deref().unwrap_or("a tool"), input(tool, blobs));
+            let Outcome { content, .. } = outcome(tool, blobs);
+            let told = Input::Text(format!("[Broken off: `{name}` with {}. What came of it:]", input.get()));
+            Some([told].into_iter().chain(content).collect::<Vec<_>>())
+        }
+        Part::Tool(_) | Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
+    };
+    conversation.answer(parts.iter().filter_map(text).collect());
+    conversation.user(parts.iter().filter_map(call).flatten().collect());
 }
 
 fn step(conversation: &mut Conversation, parts: &[Part], kept: Option<&Json>, blobs: &dyn Blobs) {

@@ -86,6 +86,8 @@ impl End {
             End::Cancelled(done) => (ToolStatus::Cancelled, Some(CANCELLED.to_owned()), done.map(|done| *done)),
         };
         let mut change = ToolChanged { status: Some(status), ..ToolChanged::of(call.id.clone()) };
+        // What went wrong may have done so before the call was told as running: its input is told here at the latest.
+        change.input = error.is_some().then(|| call.input.clone());
         change.error = error.map(Into::into);
         if let Some(done) = done {
             let text = done.shown.unwrap_or_else(|| done.output.clone());
