@@ -8,6 +8,7 @@ use clap::Args;
 use tolka_agent::native::Native;
 use tolka_agent::native::demo::DEMO;
 use tolka_agent::{Agent, Agents, Pace, Recording, Replay};
+use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 
 use crate::config::{Config, ConfigArgs, Which};
@@ -53,9 +54,11 @@ enum WhyDemo {
     NoModel,
 }
 
-/// The agents, and what there is to say about them at the start.
+/// The agents, what they may do, and what there is to say about them at the start.
+#[derive(Debug)]
 pub(crate) struct Crew {
     pub(crate) agents: Agents,
+    pub(crate) hands: Hands,
     pub(crate) says: Vec<String>,
 }
 
@@ -116,8 +119,12 @@ impl Choice {
         let Choice { first, pace, config, environment } = self;
         let (sandbox, hidden) = (config.sandbox, settings::hidden(&config, &environment, data));
         let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox, hidden)).await??;
+        let level = shell.level();
         let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints };
-        let demo: Arc<dyn Agent> = Arc::new(Native::new(DEMO, Arc::new(given.demo(pace))));
+        let demo = given.demo(pace);
+        // Those of the agent that is chosen where nobody chooses.
+        let mut hands = settings::hands(&demo, level);
+        let demo: Arc<dyn Agent> = Arc::new(Native::new(DEMO, Arc::new(demo)));
         let (agents, mut lines): (Agents, Vec<String>) = match first {
             First::Demo(why) => {
                 let hint = [
@@ -130,12 +137,13 @@ impl Choice {
             First::Replay(replay) => (Arc::from([replay as Arc<dyn Agent>, demo]), Vec::new()),
             First::Native(found) => {
                 let settings = given.native(&found)?;
+                hands = settings::hands(&settings, level);
                 let usual = found.usual.as_ref().map(Which::to_string).unwrap_or_default();
                 let native: Arc<dyn Agent> = Arc::new(Native::new(NATIVE, Arc::new(settings)));
                 (Arc::from([native, demo]), vec![format!("model: {usual}")])
             }
         };
         lines.push(says);
-        Ok(Crew { agents, says: lines })
+        Ok(Crew { agents, hands, says: lines })
     }
 }

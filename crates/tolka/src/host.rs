@@ -8,42 +8,44 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tolka_agent::Agents;
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Hands, Server};
 use tolka_session::{Desk, DeskOptions};
 use tolka_workspace::Checkpoints;
 
+use crate::agents::Crew;
 use crate::client::Client;
 
 /// A server of this process, with all that it holds.
 pub(crate) struct Hosted {
     pub(crate) server: Server,
+    /// What there is to say about its agents at the start.
+    pub(crate) says: Vec<String>,
     journal: Arc<Sqlite>,
 }
 
 impl Hosted {
-    /// `agents` are made while the journal is opened.
+    /// The `crew` is made while the journal is opened.
     pub(crate) async fn open(
         config: Config,
         checkpoints: Arc<Checkpoints>,
-        agents: impl Future<Output = Result<Agents>>,
+        crew: impl Future<Output = Result<Crew>>,
         max_bytes: Option<u64>,
     ) -> Result<Self> {
         let options = SqliteOptions { dir: config.data.clone(), owner: String::new(), max_bytes };
         let opening = tokio::task::spawn_blocking(move || Sqlite::open(&options));
-        let agents = agents.await;
+        let crew = crew.await;
         let journal = opening.await??;
-        let agents = agents?;
+        let Crew { agents, hands, says } = crew?;
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
         let options = DeskOptions { checkpoints: Some(checkpoints), ..DeskOptions::default() };
         let desk = Desk::with_options(journal.clone(), agents, ids, options);
-        let server = Server::bind(config, desk).await?;
+        let server = Server::bind(Config { hands, ..config }, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
-        Ok(Hosted { server, journal })
+        Ok(Hosted { server, says, journal })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -76,11 +78,11 @@ impl Attached {
         data: &Path,
         workspace: &Path,
         checkpoints: Arc<Checkpoints>,
-        agents: impl Future<Output = Result<Agents>>,
+        crew: impl Future<Output = Result<Crew>>,
     ) -> Result<Self> {
         let token = secret()?;
         let config = Config { token: Some(token.clone()), port: 0, ..config(data.to_owned(), workspace.to_owned()) };
-        let hosted = Hosted::open(config, checkpoints, agents, None).await?;
+        let hosted = Hosted::open(config, checkpoints, crew, None).await?;
         let client = Client::new(&hosted.url(), Some(token))?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(hosted.run(async {

@@ -12,6 +12,7 @@ use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::Grants;
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{Pace, Patience};
+use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::{Level, Shell};
 
@@ -95,6 +96,16 @@ impl Given<'_> {
             bail!("the instructions {place} are longer than {} KiB; they are sent with every step", LONGEST / 1024);
         }
         Ok(text)
+    }
+}
+
+/// What an agent may do, for those who look.
+pub(crate) fn hands(settings: &Settings, level: Level) -> Hands {
+    let cannot_stop = level.cannot_stop().iter().map(|&what| what.to_owned()).collect();
+    Hands {
+        rules: settings.rules.0.clone(),
+        grants: Some(settings.grants.clone()),
+        sandbox: Some(tolka_server::Sandbox { level: level.name().to_owned(), cannot_stop }),
     }
 }
 

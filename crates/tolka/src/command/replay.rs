@@ -7,10 +7,11 @@ use clap::Args;
 use serde_json::json;
 use tolka_agent::{Agent, Pace, Recording};
 use tolka_dialect::Dialect;
+use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 
 use super::dialects::names;
-use crate::agents::replay;
+use crate::agents::{Crew, replay};
 use crate::client::Client;
 use crate::host::Attached;
 use crate::print;
@@ -40,8 +41,8 @@ impl Replay {
         let workspace = scratch.path().canonicalize()?;
         let data = scratch.path().join("data");
         let agent: Arc<dyn Agent> = Arc::new(replay(&name, &self.file, self.pace)?);
-        let agents = async { Ok(Arc::from([agent])) };
-        let attached = Attached::own(&data, &workspace, Arc::new(Checkpoints::new(&data)), agents).await?;
+        let crew = async { Ok(Crew { agents: Arc::from([agent]), hands: Hands::default(), says: Vec::new() }) };
+        let attached = Attached::own(&data, &workspace, Arc::new(Checkpoints::new(&data)), crew).await?;
         let told = tell(&attached.client, self.dialect, turns).await;
         attached.leave().await?;
         told.map(|()| ExitCode::SUCCESS)

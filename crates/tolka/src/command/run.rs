@@ -65,7 +65,7 @@ impl Run {
                 let choice = self.agent.choose().await?;
                 let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
                 let checkpoints = Arc::new(Checkpoints::new(&data));
-                let crew = async { Ok(choice.agents(&data, checkpoints.clone()).await?.agents) };
+                let crew = choice.agents(&data, checkpoints.clone());
                 (Attached::own(&data, &workspace, checkpoints.clone(), crew).await?, Some(workspace))
             }
         };

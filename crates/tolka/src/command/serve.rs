@@ -72,14 +72,9 @@ impl Serve {
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
         config.gather = Duration::from_millis(self.gather);
-        let mut says = Vec::new();
-        let crew = async {
-            let crew = choice.agents(&data, checkpoints.clone()).await?;
-            says = crew.says;
-            Ok(crew.agents)
-        };
+        let crew = choice.agents(&data, checkpoints.clone());
         let hosted = Hosted::open(config, checkpoints.clone(), crew, self.max_bytes).await?;
-        for line in says {
+        for line in &hosted.says {
             eprintln!("tolka: {line}");
         }
         // The socket listens already, so whoever reads this line can connect.
