@@ -1,16 +1,14 @@
 // The native agent at work, with every client on its session at once: what one allows, all see.
 
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { Browser } from "./browser.mjs";
-import { Provider, STORY, written } from "./provider.mjs";
+import { Provider, STORY } from "./provider.mjs";
 import { Scene } from "./scene.mjs";
-import { Feed, v2Client } from "./sdk.mjs";
-import { Server, until, within } from "./server.mjs";
+import { until } from "./server.mjs";
 import { answered, shown } from "./witnesses.mjs";
 
 let browser;
@@ -26,12 +24,22 @@ async function story(t) {
   return { provider, scene: await Scene.set(t, browser, options) };
 }
 
+/** What OpenCode's terminal client draws while it waits: a call that runs, with its command. */
+async function assertDrawable({ feeds, session }, { tool: { callID }, metadata }) {
+  for (const feed of Object.values(feeds)) {
+    const part = feed.of(session).findLast(({ properties }) => properties.part?.callID === callID).properties.part;
+    assert.equal(part.state.status, "running");
+    assert.ok(part.state.input.command && part.state.input.command === metadata.command, JSON.stringify({ part, metadata }));
+  }
+}
+
 /** Each is answered by another client, once all have seen it. */
 async function answerTheStory(scene) {
   const { old, v2, session, page } = scene;
   const asked = async () => {
     const request = await scene.permission();
     await shown(scene, request.id);
+    await assertDrawable(scene, request);
     return request;
   };
   const first = await asked();
@@ -54,6 +62,7 @@ async function answerTheStory(scene) {
 
   const waiting = async () => (await v2.question.list({}, { throwOnError: true })).data[0];
   const question = await until("a question", waiting);
+  // Clients of Onyx know no questions.
   await shown(scene, question.id, ["opencode", "tolka", "smithy"]);
   await v2.question.reply({ requestID: question.id, answers: [["Hej"]] }, { throwOnError: true });
 }
@@ -137,82 +146,15 @@ test("a long task: each permission is answered by one client and seen by all", {
   assert.deepEqual(requests.flatMap(({ refused }) => refused ?? []), []);
   assert.ok(requests.some(({ body }) => JSON.stringify(body).includes(REASON)), "the model was not told why");
 
+  const { sandbox } = await scene.server.json("/v1");
+  assert.ok(["bubblewrap", "landlock", "none"].includes(sandbox?.level) && sandbox.cannot_stop.length > 0, JSON.stringify(sandbox));
+  const { grants, rules } = await scene.server.json("/v1/permissions");
+  assert.ok(rules.some(({ permission, pattern, leave }) => permission === "bash" && pattern === "*" && leave === "ask"), JSON.stringify(rules));
+  assert.deepEqual(grants.map(({ permission, pattern }) => [permission, pattern]), [["bash", "exit *"]]);
+  await scene.server.json(`/v1/permissions/${grants[0].id}`, { method: "DELETE" });
+  assert.deepEqual((await scene.server.json("/v1/permissions")).grants, []);
+
   await scene.play([["onyx", "Do what you refuse."]]);
   await scene.agree();
   assert.equal(last(scene.onyx.turns.packets, "prompt_response").stopReason, "refusal");
-});
-
-/** A server with a script of the test's own, and the SDK. */
-async function scripted(t, script) {
-  const provider = await Provider.start(t, script);
-  const options = { agent: "native", config: provider.config, workspace: join(STORY, "workspace") };
-  const server = await Server.start(t, options);
-  const client = v2Client(server);
-  const feed = await Feed.open("v2", client);
-  t.after(() => feed.stop());
-  const { data: session } = await client.session.create({}, { throwOnError: true });
-  return { provider, server, client, feed, session: session.id };
-}
-
-const parts = (text) => [{ type: "text", text }];
-const partsOf = (feed, session) => feed.of(session).flatMap(({ properties: { part } }) => part ?? []);
-
-test("the SDK lists the models and the ways of working, and a plan changes nothing", { timeout: 120_000 }, async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), "tolka-script-"));
-  t.after(() => rm(folder, { recursive: true }));
-  const write = { name: "write", input: { filePath: "src/new.py", content: "print()\n" } };
-  const script = await written(folder, [{ beats: [{ call: write }] }, { beats: [{ text: "I would write src/new.py." }] }]);
-  const { provider, server, client, session } = await scripted(t, script);
-
-  const { data: agents } = await client.app.agents({}, { throwOnError: true });
-  assert.deepEqual(agents.map(({ name, mode }) => [name, mode]), [["build", "primary"], ["plan", "primary"]]);
-  const { data: known } = await client.config.providers({}, { throwOnError: true });
-  const models = known.providers.find(({ id }) => id === "scripted").models;
-  assert.deepEqual(Object.keys(models), ["story"]);
-  assert.deepEqual([models.story.limit.context, models.story.capabilities.attachment], [100_000, true]);
-  assert.equal((await client.config.get({}, { throwOnError: true })).data.model, "scripted/story");
-
-  const prompt = { sessionID: session, agent: "plan", parts: parts("Plan a new file.") };
-  const { data: answer } = await within("the plan", client.session.prompt(prompt, { throwOnError: true }));
-  assert.deepEqual([answer.info.finish, answer.info.agent ?? answer.info.mode], ["stop", "plan"]);
-  const { data: messages } = await client.session.messages({ sessionID: session }, { throwOnError: true });
-  const call = messages.flatMap((message) => message.parts).find(({ type }) => type === "tool");
-  assert.deepEqual([call.tool, call.state.input.tool, call.state.status], ["invalid", "write", "error"]);
-  assert.match(call.state.error, /plan mode/);
-  await assert.rejects(readFile(join(server.workspace, "src/new.py")), /ENOENT/);
-  const { body } = (await provider.requests()).at(-1);
-  const told = body.messages.find(({ role }) => role === "tool");
-  assert.match(JSON.stringify(told.content), /plan mode/);
-});
-
-test("allowed by Onyx, aborted by the SDK in the middle of the command, and steered", { timeout: 120_000 }, async (t) => {
-  const { provider, server, client, feed, session } = await scripted(t, join(STORY, "story.json"));
-  await client.session.promptAsync({ sessionID: session, parts: parts("Run something long.") }, { throwOnError: true });
-  const live = async () => (await server.json(`/api/build/approvals/sessions/${session}/live`)).items[0];
-  const { approval_id: approval } = await until("an approval", live);
-  await server.json(`/api/build/approvals/${approval}/decision`, { method: "POST", body: { decision: "APPROVED" } });
-  const replied = ({ properties }) => properties.requestID === approval && properties.reply === "once";
-  await until("the SDK to see the answer", () => ofType(feed.of(session), "permission.replied").some(replied));
-  const command = () => partsOf(feed, session).findLast(({ tool }) => tool === "bash");
-  await until("what the command prints", () => command()?.state.metadata?.output?.includes("started"));
-
-  const began = Date.now();
-  await client.session.abort({ sessionID: session }, { throwOnError: true });
-  await until("the session to be idle", () => feed.idle(session) === 1);
-  assert.ok(Date.now() - began < 10_000, `the abort took ${Date.now() - began} ms`);
-  assert.equal(command().state.status, "error");
-  assert.equal(last(feed.of(session), "session.error").properties.error.name, "MessageAbortedError");
-
-  await client.session.promptAsync({ sessionID: session, parts: parts("Be steered.") }, { throwOnError: true });
-  await until("the first words", () => partsOf(feed, session).some(({ text }) => text === "I begin."));
-  const steered = { text: "Make it shorter.", steer: true };
-  const accepted = await server.json(`/v1/sessions/${session}/prompt`, { method: "POST", body: steered });
-  assert.ok(accepted.steers);
-  await provider.open("steered");
-  await until("the session to be idle", () => feed.idle(session) === 2);
-  const { data: messages } = await client.session.messages({ sessionID: session }, { throwOnError: true });
-  const said = messages.map(({ info, parts }) => [info.role, parts.flatMap(({ text }) => text ?? []).join("")]);
-  assert.deepEqual(said.slice(-4), [
-    ["user", "Be steered."], ["assistant", "I begin. And go on."], ["user", "Make it shorter."], ["assistant", "Shorter, then."],
-  ]);
 });
