@@ -74,7 +74,10 @@ fn without_a_model_the_demo_answers_and_says_how_to_get_one() {
     let said: Vec<String> = BufReader::new(child.stderr.take().unwrap()).lines().take(3).map(Result::unwrap).collect();
     assert!(said[0].contains("no model can be used, so the demo answers: a fixed script"), "{said:?}");
     assert!(said[1].contains("`tolka models`") && said[1].contains("OPENAI_API_KEY"), "{said:?}");
-    assert!(said[2].starts_with("tolka: sandbox: "), "{said:?}");
+    let level = said[2].strip_prefix("tolka: sandbox: ").unwrap().split(';').next().unwrap();
+    let sandbox = &get(address, "/v1").expect(200)["sandbox"];
+    assert_eq!(sandbox["level"], level, "the API tells what was said at the start");
+    assert!(!sandbox["cannot_stop"].as_array().unwrap().is_empty(), "{sandbox}");
     let session = get(address, &format!("/v1/sessions/{}", new_session(address))).expect(200);
     let session = session.get("session").unwrap_or(&session);
     assert_eq!(session["agent"], "demo", "{session}");
@@ -148,6 +151,9 @@ fn everything_appears_and_the_app_is_there() {
         "{listed}"
     );
     let id = listed.split_whitespace().next().unwrap();
+    let told = get(server.address, "/v1/permissions").expect(200);
+    assert_eq!(told["grants"][0]["id"], id, "the API tells what the command does: {told}");
+    assert!(!told["rules"].as_array().unwrap().is_empty(), "{told}");
     assert_eq!(code(&house.run(&["permissions", "revoke", id])), 0);
     assert_eq!(stdout(&house.run(&["permissions", "list"])), "nothing was allowed always\n");
     let asked = turn(&server, &session, &json!({ "option": "once" }));
@@ -195,8 +201,12 @@ fn a_run_without_a_server_plays_it_in_this_terminal() {
     let printed = stdout(&run);
     assert!(printed.contains("a fixed script, not a model") && printed.contains("Done:"), "{printed}");
     assert!(printed.contains("→ Reject"), "nobody is there to allow the command: {printed}");
+    let said = stderr(&run);
+    assert!(said.starts_with("tolka: no model can be used, so the demo answers"), "{said}");
+    assert_eq!(said.lines().count(), 2, "that, and the session: {said}");
     assert!(house.data().join("demo/todo/index.html").exists());
-    let planned = house.run(&["run", "hello", "--pace", "max", "--mode", "plan"]);
+    let planned = house.run(&["run", "hello", "--agent", "demo", "--pace", "max", "--mode", "plan"]);
+    assert!(!stderr(&planned).contains("no model"), "who asks for the demo is told nothing: {}", stderr(&planned));
     assert!(stdout(&planned).contains("In this mode I change nothing"), "{}", stdout(&planned));
 }
 

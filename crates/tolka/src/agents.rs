@@ -54,6 +54,9 @@ enum WhyDemo {
     NoModel,
 }
 
+/// What is said where nobody chose the demo and nothing else could answer.
+const FALLEN_BACK: &str = "no model can be used, so the demo answers: a fixed script, and it says so";
+
 /// The agents, what they may do, and what there is to say about them at the start.
 #[derive(Debug)]
 pub(crate) struct Crew {
@@ -100,6 +103,11 @@ pub(crate) fn demo_workspace(data: &Path) -> PathBuf {
 }
 
 impl Choice {
+    /// Why the demo answers, where that is not what was asked for: one line for people.
+    pub(crate) fn fallen_back(&self) -> Option<String> {
+        matches!(self.first, First::Demo(WhyDemo::NoModel)).then(|| format!("{FALLEN_BACK}; `tolka models` tells why"))
+    }
+
     /// The folder to work in: the given one, the demo's own, or the current one.
     pub(crate) fn workspace(&self, given: Option<&Path>, data: &Path) -> Result<PathBuf> {
         let folder = match (given, &self.first) {
@@ -128,7 +136,7 @@ impl Choice {
         let (agents, mut lines): (Agents, Vec<String>) = match first {
             First::Demo(why) => {
                 let hint = [
-                    "no model can be used, so the demo answers: a fixed script, and it says so".to_owned(),
+                    FALLEN_BACK.to_owned(),
                     "for a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or another, or start Ollama; `tolka models` tells more"
                         .to_owned(),
                 ];

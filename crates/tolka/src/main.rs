@@ -31,11 +31,14 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "tolka", version, about, propagate_version = true)]
 #[command(after_help = "Examples:
-  tolka serve                                   serve on http://127.0.0.1:4096
+  tolka serve                                   serve on http://127.0.0.1:4096: the agent in this folder, or the demo
+                                                if there is no model
   tolka models                                  what models can be used, and why others cannot
-  tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
   tolka run \"add a test for the parser\"         one prompt in this terminal
+  tolka run --mode plan \"add a cache?\"          look and plan, change nothing
+  tolka permissions list                        what was allowed always
   tolka sessions                                what there is
+  tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
   tolka convert --to onyx run.jsonl             a stream or a recording, told in another dialect
   tolka check --dialect onyx captured.sse       what in a stream breaks the rules of its dialect
   tolka token add phone --scope view,approve    let a phone watch and approve")]

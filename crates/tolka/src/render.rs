@@ -73,6 +73,10 @@ impl Render {
                 self.line(&format!("{verb} {} (+{} −{})", plain(&e.path), e.added, e.removed));
             }
             Event::ArtifactSaved(e) => self.line(&format!("artifact {} ({})", plain(&e.name), plain(&e.path))),
+            Event::RetryScheduled(e) => {
+                let wait = e.delay_ms as f64 / 1000.0;
+                self.line(&format!("try {} failed, the next in {wait:.1} s: {}", e.attempt, first_line(&e.message)));
+            }
             Event::Noticed(e) => self.line(&format!("note: {}", first_line(&e.title))),
             Event::Failed(e) => self.line(&format!("error: {}", plain(&e.message))),
             Event::TurnEnded(e) if e.stop != Stop::EndTurn => {

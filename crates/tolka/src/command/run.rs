@@ -65,6 +65,9 @@ impl Run {
                 let choice = self.agent.choose().await?;
                 let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
                 let checkpoints = Arc::new(Checkpoints::new(&data));
+                if let Some(why) = choice.fallen_back() {
+                    eprintln!("tolka: {why}");
+                }
                 let crew = choice.agents(&data, checkpoints.clone());
                 (Attached::own(&data, &workspace, checkpoints.clone(), crew).await?, Some(workspace))
             }
