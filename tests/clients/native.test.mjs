@@ -21,7 +21,10 @@ const REASON = "Keep the sources; remove only what you made.";
 async function story(t) {
   const provider = await Provider.start(t, join(STORY, "story.json"));
   const options = { agent: "native", config: provider.config, workspace: join(STORY, "workspace") };
-  return { provider, scene: await Scene.set(t, browser, options) };
+  const scene = await Scene.set(t, browser, options);
+  const face = await browser.page(scene.server);
+  await face.goto(`${scene.server.base}/s/${scene.session}`);
+  return { provider, scene, face };
 }
 
 /** What OpenCode's terminal client draws while it waits: a call that runs, with its command. */
@@ -34,18 +37,22 @@ async function assertDrawable({ feeds, session }, { tool: { callID }, metadata }
 }
 
 /** Each is answered by another client, once all have seen it. */
-async function answerTheStory(scene) {
+async function answerTheStory(scene, face) {
   const { old, v2, session, page } = scene;
+  const button = (name) => face.getByRole("button", { name });
   const asked = async () => {
     const request = await scene.permission();
     await shown(scene, request.id);
+    await until("our page to ask", async () => (await button("Allow once").count()) === 1);
     await assertDrawable(scene, request);
     return request;
   };
+  const told = (words) => until(`our page to say ${words}`, async () => (await face.getByText(words).count()) === 1);
   const first = await asked();
   const path = { id: session, permissionID: first.id };
   await old.postSessionIdPermissionsPermissionId({ path, body: { response: "once" }, throwOnError: true });
   await answered(scene, first, "once");
+  await told("Allow once, by ");
 
   // Document 003's client has no button; how to answer stands among the arguments of the call that it shows.
   const second = await asked();
@@ -54,17 +61,21 @@ async function answerTheStory(scene) {
   const always = call.args.options.find((option) => option.kind === "allow_always").id;
   assert.equal(await page.evaluate(send, { method, address, body: { option: always } }), 204);
   await answered(scene, second, "always");
+  await told("Always allow `exit *`, by ");
 
   const third = await asked();
   await v2.permission.reply({ requestID: third.id, reply: "reject", message: REASON }, { throwOnError: true });
   const { error } = await answered(scene, third, "reject");
   assert.ok(error.includes(REASON), error);
+  await told("Reject, by ");
 
   const waiting = async () => (await v2.question.list({}, { throwOnError: true })).data[0];
   const question = await until("a question", waiting);
   // Clients of Onyx know no questions.
   await shown(scene, question.id, ["opencode", "tolka", "smithy"]);
-  await v2.question.reply({ requestID: question.id, answers: [["Hej"]] }, { throwOnError: true });
+  await face.getByRole("radio", { name: /^Hej/ }).check();
+  await button("Answer").click();
+  await told("Hej, by ");
 }
 
 async function send({ method, address, body }) {
@@ -76,10 +87,10 @@ const ofType = (events, type) => events.filter((event) => event.type === type);
 const last = (events, type) => ofType(events, type).at(-1);
 
 /** Everything of the story's first turn that a family has a word for, beside the words and the tools. */
-async function tellsEverything({ scene, server = scene.server }) {
+async function tellsEverything(scene) {
   const facts = await scene.sources.tolka.events();
   const changed = ofType(facts, "file_changed").map(({ data }) => data);
-  const relative = (path) => path.replace(`${server.workspace}/`, "");
+  const relative = (path) => path.replace(`${scene.server.workspace}/`, "");
   const names = changed.map(({ operation, path }) => `${operation} ${relative(path)}`);
   assert.deepEqual(names, [
     "create src/app.py", "update src/app.py", "update src/greet.py", "create docs/guide.md", "update README.md",
@@ -129,14 +140,16 @@ async function tellsEverything({ scene, server = scene.server }) {
 }
 
 test("a long task: each permission is answered by one client and seen by all", { timeout: 180_000 }, async (t) => {
-  const { provider, scene } = await story(t);
-  await scene.play([["smithy", "Write a program that greets."]], () => answerTheStory(scene));
+  const { provider, scene, face } = await story(t);
+  await scene.play([["smithy", "Write a program that greets."]], () => answerTheStory(scene, face));
   const { truth, asks } = await scene.agree();
   assert.deepEqual(asks.map((ask) => ask.replies), [["once"], ["always"], ["reject"]]);
   const tools = truth.filter((item) => item.tool);
   assert.equal(tools.length, 23);
   assert.ok(tools.find((item) => item.tool === "bash" && item.status === "failed").output.includes(REASON));
-  await tellsEverything({ scene });
+  await tellsEverything(scene);
+  const artifact = face.locator("#artifacts").getByText("Guide", { exact: true });
+  await until("our page to show the artifact", async () => (await artifact.count()) === 1);
 
   const text = (name) => readFile(join(scene.server.workspace, name), "utf8");
   assert.match(await text("src/app.py"), /greet\(" "\.join\(sys\.argv\[1:\]\)\)/);

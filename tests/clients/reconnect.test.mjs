@@ -1,9 +1,11 @@
 // The server is killed, and the clients come back by themselves with nothing lost and nothing twice.
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Browser, Source } from "./browser.mjs";
+import { Provider, STORY } from "./provider.mjs";
 import { Feed, oldClient, v2Client } from "./sdk.mjs";
 import { Server, recording, until } from "./server.mjs";
 
@@ -128,4 +130,31 @@ test("a stop in good order, in mid-turn", { timeout: 120_000 }, async (t) => {
   await prompt("to the end");
   await idle(2);
   await agree();
+});
+
+test("a kill in the middle of a command that was allowed, and on with the next prompt", { timeout: 180_000 }, async (t) => {
+  const provider = await Provider.start(t, join(STORY, "story.json"));
+  const options = { agent: "native", config: provider.config, workspace: join(STORY, "workspace") };
+  const { server, client, session, feeds, connected, prompt, idle, agree } = await watched(t, options);
+  const [feed] = Object.values(feeds);
+  await prompt("Run something long.");
+  const asked = await until("a permission", () => feed.of(session).find(({ type }) => type === "permission.asked"));
+  const path = { id: session, permissionID: asked.properties.id };
+  await client.postSessionIdPermissionsPermissionId({ path, body: { response: "once" }, throwOnError: true });
+  const command = () => feed.of(session).findLast(({ properties: { part } }) => part?.tool === "bash")?.properties.part.state;
+  await until("what the command prints", () => command()?.metadata?.output?.includes("started"));
+  await server.kill();
+  await server.run();
+  await connected(2);
+  await idle(1);
+  assert.equal(command().status, "error");
+  const before = (await provider.requests()).length;
+  await prompt("Be steered.");
+  await provider.open("steered");
+  await idle(2);
+  await agree();
+  const after = (await provider.requests()).slice(before);
+  assert.deepEqual(after.map(({ refused }) => refused), [null]);
+  const sent = JSON.stringify(after[0].body.messages);
+  assert.ok(sent.includes("sleep 60") && sent.includes("not run again"), `the model does not hear what became of its command: ${sent}`);
 });
