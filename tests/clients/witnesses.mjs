@@ -1,8 +1,10 @@
 // What every client of a scene knows of one request: that it was asked, and that it was answered. Families that carry no
 // answer show it by what becomes of the call.
 
-import { until } from "./server.mjs";
+import { DEADLINE, until } from "./server.mjs";
 
+/** Less than a turn has, so that whoever is missing is named before the turn is given up. */
+const PATIENCE = DEADLINE / 2;
 const REPLIES = { once: true, always: true, reject: false };
 
 const isRequest = (id) => ({ properties }) => (properties.requestID ?? properties.id) === id;
@@ -63,7 +65,7 @@ async function everywhere(scene, families, what, holds) {
     missing = families.flatMap((family) => Object.entries(clients[family]).filter(lacks(family)).map(([name]) => name));
     return missing.length === 0;
   };
-  await until(what, all).catch((error) => {
+  await until(what, all, PATIENCE).catch((error) => {
     throw new Error(`${error.message}, which is unknown to ${missing.join(", ")}`);
   });
 }
