@@ -10,6 +10,7 @@ mod burst;
 mod chart;
 mod churn;
 mod count;
+mod edit;
 mod encode;
 mod figure;
 mod gapless;
@@ -22,6 +23,7 @@ mod process;
 mod reader;
 mod reference;
 mod report;
+mod search;
 mod seed;
 mod server;
 mod stalled;
@@ -134,8 +136,9 @@ impl Bench {
 }
 
 /// In the order in which they are measured.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 14] = [
     "burst", "ready", "catchup", "paced", "idle", "churn", "start", "sessions", "resume", "view", "stalled", "appends",
+    "search", "edit",
 ];
 
 fn main() -> ExitCode {
@@ -221,6 +224,8 @@ async fn bench(only: &[String], runs: u32) -> Result<()> {
             "view" => past::view(&mut bench).await?,
             "stalled" => stalled::measure(&mut bench).await?,
             "appends" => appends::measure(&mut bench).await?,
+            "search" => search::measure(&mut bench).await?,
+            "edit" => edit::measure(&mut bench).await?,
             _ => {}
         }
     }
