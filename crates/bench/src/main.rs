@@ -15,6 +15,7 @@ mod encode;
 mod figure;
 mod gapless;
 mod idle;
+mod model;
 mod paced;
 mod page;
 mod past;
@@ -28,6 +29,8 @@ mod seed;
 mod server;
 mod stalled;
 mod start;
+mod steps;
+mod tokens;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -80,6 +83,9 @@ enum Command {
     /// Reference: a server that says ok
     #[command(hide = true)]
     BareServer,
+    /// Reference: asks a model the requests of a file
+    #[command(hide = true)]
+    Asks { file: PathBuf, address: String },
     /// Reference: prints a line
     #[command(hide = true)]
     Print,
@@ -136,9 +142,9 @@ impl Bench {
 }
 
 /// In the order in which they are measured.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "burst", "ready", "catchup", "paced", "idle", "churn", "start", "sessions", "resume", "view", "stalled", "appends",
-    "search", "edit",
+    "tokens", "steps", "search", "edit",
 ];
 
 fn main() -> ExitCode {
@@ -162,6 +168,7 @@ fn measure(args: Args) -> Result<()> {
             println!("ok");
             return Ok(());
         }
+        Some(Command::Asks { file, address }) => return reference::asks::run(file, address),
         Some(Command::ScriptedAgent) => return peers::agent::run(),
         Some(Command::Report) => return page::write(),
         Some(Command::Encode) => return encode::measure(),
@@ -192,6 +199,7 @@ async fn run(args: Args) -> Result<()> {
         Some(Command::ModelServer) => peers::model::serve().await,
         Some(
             Command::Print
+            | Command::Asks { .. }
             | Command::ScriptedAgent
             | Command::Report
             | Command::Encode
@@ -224,6 +232,8 @@ async fn bench(only: &[String], runs: u32) -> Result<()> {
             "view" => past::view(&mut bench).await?,
             "stalled" => stalled::measure(&mut bench).await?,
             "appends" => appends::measure(&mut bench).await?,
+            "tokens" => tokens::measure(&mut bench).await?,
+            "steps" => steps::measure(&mut bench).await?,
             "search" => search::measure(&mut bench).await?,
             "edit" => edit::measure(&mut bench).await?,
             _ => {}

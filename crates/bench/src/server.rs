@@ -8,6 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::gapless::Gapless;
+use crate::model::Model;
 use crate::process::Process;
 use crate::reader::{Numbers, Reader};
 
@@ -49,6 +50,14 @@ impl Tolka {
         Ok((self.serve(scratch.path(), &args).await?, scratch))
     }
 
+    /// Serves an empty data folder with the native agent, whose only model this is.
+    pub(crate) async fn think(&self, model: &Model) -> Result<(Process, TempDir)> {
+        let scratch = tempfile::tempdir()?;
+        let config = model.configure(scratch.path())?;
+        let server = self.serve(scratch.path(), &["--config", &config, "--agent", "native"]).await?;
+        Ok((server, scratch))
+    }
+
     pub(crate) fn knows(&self, option: &str) -> bool {
         let help = std::process::Command::new(&self.binary).args(["serve", "--help"]).output();
         help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(option))
@@ -63,6 +72,18 @@ pub(crate) async fn new_session(server: &Process) -> Result<String> {
 pub(crate) async fn prompt(server: &Process, session: &str) -> Result<()> {
     server.post(&format!("/v1/sessions/{session}/prompt"), &json!({ "text": "go" })).await?;
     Ok(())
+}
+
+/// Waits until the session has had so many turns and is idle. It asks now and then, which costs less than a reader.
+pub(crate) async fn turns_ended(server: &Process, session: &str, turns: u64) -> Result<()> {
+    let path = format!("/v1/sessions/{session}");
+    loop {
+        let head = server.get(&path).await?;
+        if head["turns"].as_u64() >= Some(turns) && head["busy"] == false {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Readers of a session's own wire that have its first fact and wait for more.
