@@ -44,6 +44,11 @@ pub fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> Diff {
 }
 
 fn operations<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<DiffOp> {
+    // An edit leaves most of a file alone, and what is the same at both ends need not be numbered.
+    let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[head..], &new[head..]);
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
     // Numbers compare faster than lines.
     let mut known: HashMap<&'a str, usize> = HashMap::new();
     let mut numbers = |lines: &[&'a str]| -> Vec<usize> {
@@ -54,7 +59,34 @@ fn operations<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<DiffOp> {
         lines.iter().map(number).collect()
     };
     let (old, new) = (numbers(old), numbers(new));
-    capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIME_LIMIT))
+    let same = |old_index, new_index, len| DiffOp::Equal { old_index, new_index, len };
+    let mut operations = vec![same(0, 0, head)];
+    operations.extend(
+        capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(Instant::now() + TIME_LIMIT))
+            .into_iter()
+            .map(|operation| moved(operation, head)),
+    );
+    operations.push(same(head + old.len(), head + new.len(), tail));
+    operations.retain(|operation| !operation.old_range().is_empty() || !operation.new_range().is_empty());
+    operations
+}
+
+/// The operation, so many lines further down in both texts.
+fn moved(operation: DiffOp, by: usize) -> DiffOp {
+    match operation {
+        DiffOp::Equal { old_index, new_index, len } => {
+            DiffOp::Equal { old_index: old_index + by, new_index: new_index + by, len }
+        }
+        DiffOp::Delete { old_index, old_len, new_index } => {
+            DiffOp::Delete { old_index: old_index + by, old_len, new_index: new_index + by }
+        }
+        DiffOp::Insert { old_index, new_index, new_len } => {
+            DiffOp::Insert { old_index: old_index + by, new_index: new_index + by, new_len }
+        }
+        DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+            DiffOp::Replace { old_index: old_index + by, old_len, new_index: new_index + by, new_len }
+        }
+    }
 }
 
 fn write_hunk(diff: &mut Diff, group: &[DiffOp], old: &[&str], new: &[&str]) {
