@@ -8,13 +8,16 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use serde_json::json;
 use tolka_workspace::diff;
 use tolka_workspace::edit::{self, Places};
 use tolka_workspace::files::Files;
 
 use crate::Bench;
 use crate::figure::readable;
+use crate::model::{Answer, Model};
 use crate::report::{Figure, Goal};
+use crate::server::{new_session, prompt};
 
 const SIZE: usize = 5_000_000;
 const NAME: &str = "large.rs";
@@ -52,6 +55,44 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
         row.goal(Goal::RatioAtMost(5.0));
         row.note(format!("ms of it: read {read}, replace {replace}, write {write}, diff {diff}"));
     }
+    through_server(bench).await
+}
+
+/// The same as a model's call, up to the next request: with leave asked, both contents kept, and all of it told.
+async fn through_server(bench: &mut Bench) -> Result<()> {
+    let (mut ours, mut cpu, mut raw) = (Vec::new(), Vec::new(), Vec::new());
+    let model = Model::start().await?;
+    let (server, scratch) = bench.tolka.think(&model).await?;
+    let path = scratch.path().join("workspace").join(NAME);
+    let bare = scratch.path().join(NAME);
+    std::fs::write(&path, text()?)?;
+    std::fs::write(&bare, text()?)?;
+    let session = new_session(&server).await?;
+    prompt(&server, &session).await?;
+    model.asked().await?;
+    // The first warms the caches.
+    for run in 0..=bench.runs {
+        let old = line(LINE + run);
+        let new = old.replace("let", "const");
+        let input = json!({ "filePath": NAME, "oldString": old, "newString": new });
+        let (before, started) = (server.cpu()?, Instant::now());
+        model.ready([Answer::call(run, "edit", &input)]);
+        model.asked().await?;
+        let (ms, used) = (since(started), (server.cpu()? - before) * 1e3);
+        anyhow::ensure!(std::fs::read_to_string(&path)?.contains(&new), "the model's edit was not made");
+        let started = Instant::now();
+        replaced(&bare, &old, &new)?;
+        if run > 0 {
+            ours.push(ms);
+            cpu.push(used);
+            raw.push(since(started));
+        }
+    }
+    server.stop().await?;
+    let what = "a model's call to edit a file of 5 MB";
+    let beside = Some(("read, str::replace, fsync, rename", Figure::of(raw)));
+    bench.report.row(&format!("{what}, up to the next request"), "ms", Figure::of(ours), beside);
+    bench.report.row(&format!("server CPU, {what}"), "ms", Figure::of(cpu), None);
     Ok(())
 }
 

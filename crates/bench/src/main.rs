@@ -9,6 +9,7 @@ mod body;
 mod burst;
 mod chart;
 mod churn;
+mod command;
 mod count;
 mod edit;
 mod encode;
@@ -142,9 +143,9 @@ impl Bench {
 }
 
 /// In the order in which they are measured.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "burst", "ready", "catchup", "paced", "idle", "churn", "start", "sessions", "resume", "view", "stalled", "appends",
-    "tokens", "steps", "search", "edit",
+    "tokens", "steps", "search", "edit", "command",
 ];
 
 fn main() -> ExitCode {
@@ -236,6 +237,7 @@ async fn bench(only: &[String], runs: u32) -> Result<()> {
             "steps" => steps::measure(&mut bench).await?,
             "search" => search::measure(&mut bench).await?,
             "edit" => edit::measure(&mut bench).await?,
+            "command" => command::measure(&mut bench).await?,
             _ => {}
         }
     }

@@ -37,12 +37,36 @@ fn gather(folder: &Path) -> Result<Map<String, Value>> {
     for entry in std::fs::read_dir(RESULTS).into_iter().flatten() {
         let path = entry?.path();
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-        if path.extension().is_some_and(|kind| kind == "json") && name != "selection" {
+        if path.extension().is_some_and(|kind| kind == "json") {
             let value = serde_json::from_slice(&std::fs::read(&path)?);
             figures.insert(name.to_owned(), value.with_context(|| path.display().to_string())?);
         }
     }
+    if let Some(selection) = figures.remove("selection")
+        && let Some(latest) = figures.get_mut("latest")
+    {
+        renew(latest, selection);
+    }
     Ok(figures)
+}
+
+/// Rows that were measured apart and later take the place of those of the same name, and say so.
+fn renew(latest: &mut Value, mut selection: Value) {
+    if selection["made"]["date"].as_str() <= latest["made"]["date"].as_str() {
+        return;
+    }
+    let made = selection["made"].take();
+    let (Some(new), Some(rows)) = (selection["rows"].as_array_mut(), latest["rows"].as_array_mut()) else { return };
+    // Of all readers of all rows, whichever they were.
+    new.retain(|row| row["name"] != "lost");
+    rows.retain(|row| !new.iter().any(|new| new["name"] == row["name"]));
+    for mut row in new.drain(..) {
+        row["apart"] = made.clone();
+        rows.push(row);
+    }
+    if let (Some(lines), Some(new)) = (latest["lines"].as_object_mut(), selection["lines"].as_object()) {
+        lines.extend(new.clone());
+    }
 }
 
 fn charts(figures: &Map<String, Value>) -> Vec<(&'static str, String)> {
@@ -137,6 +161,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn rows_measured_apart_take_the_place_of_older_ones() {
+        let row = |name: &str, what: &str| json!({ "name": name, "what": what });
+        let before = json!({ "made": { "date": "2026-01-02" }, "rows": [row("idle", "old"), row("start", "old"), row("lost", "all")] });
+        let rows = [row("idle", "new"), row("edit", "new"), row("lost", "some")];
+        let selection = |date: &str| json!({ "made": { "date": date }, "rows": rows, "lines": {} });
+        let mut latest = before.clone();
+        renew(&mut latest, selection("2026-01-01"));
+        assert_eq!(latest, before);
+        renew(&mut latest, selection("2026-01-03"));
+        let apart = |name: &str| json!({ "name": name, "what": "new", "apart": { "date": "2026-01-03" } });
+        assert_eq!(latest["rows"], json!([row("start", "old"), row("lost", "all"), apart("idle"), apart("edit")]));
+    }
 
     #[test]
     fn charts_are_drawn_for_what_was_measured() {

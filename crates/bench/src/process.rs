@@ -1,5 +1,6 @@
 //! A server under measurement: its process, its address, what it has used so far.
 
+use std::io::Seek;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -28,13 +29,20 @@ impl Process {
     /// Starts a program that prints where it listens as its first line.
     pub(crate) async fn start(program: &Path, args: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
-        command.args(args).env_remove("TOLKA_TOKEN").stdout(Stdio::piped()).kill_on_drop(true);
+        // What it says beside is of interest only where it does not start.
+        let mut said = tempfile::tempfile()?;
+        command.args(args).env_remove("TOLKA_TOKEN").stdout(Stdio::piped()).stderr(said.try_clone()?);
+        command.kill_on_drop(true);
         let mut child = command.spawn().with_context(|| format!("{} does not start", program.display()))?;
         let stdout = child.stdout.take().context("no stdout")?;
         let mut line = String::new();
         timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await.context("it does not say where")??;
         let address = line.trim().trim_start_matches("http://").to_owned();
-        anyhow::ensure!(!address.is_empty(), "{} said nothing", program.display());
+        if address.is_empty() {
+            said.rewind()?;
+            let why = std::io::read_to_string(said)?;
+            anyhow::bail!("{} does not say where it listens: {}", program.display(), why.trim());
+        }
         Ok(Process { child, address })
     }
 

@@ -28,6 +28,11 @@ impl Tolka {
         Ok(Tolka { binary })
     }
 
+    /// Where it is, from anywhere.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
+        Ok(self.binary.canonicalize()?)
+    }
+
     /// Serves the `data` of a folder.
     pub(crate) async fn serve(&self, folder: &Path, more: &[&str]) -> Result<Process> {
         let (data, workspace) = (folder.join("data").display().to_string(), folder.join("workspace"));
@@ -35,6 +40,10 @@ impl Tolka {
         let workspace = workspace.display().to_string();
         let mut args = vec!["serve", "--port", "0", "--data", &data, "--workspace", &workspace];
         args.extend_from_slice(more);
+        // What the machine has of models and keys must not choose.
+        if !more.contains(&"--agent") {
+            args.extend(["--agent", "demo"]);
+        }
         Process::start(&self.binary, &args).await
     }
 

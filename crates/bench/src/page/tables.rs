@@ -46,7 +46,12 @@ fn table(result: &Value, names: &[&str]) -> String {
         return pivot.table();
     }
     let mut out = String::from("| ratio | what | ours | beside | goal |\n|--:|---|--:|---|---|\n");
-    for row in rows_of(result, names) {
+    let rows = rows_of(result, names);
+    if rows.is_empty() {
+        return "Not measured yet.\n".to_owned();
+    }
+    let apart = rows.iter().find(|row| row["apart"].is_object()).map(|row| made(&row["apart"]));
+    for row in rows {
         let beside =
             row["reference"]["what"].as_str().map(|what| format!("{what} {}", figure(row, "/reference/figure")));
         let goal = row["goal"].as_str().map(|goal| format!("{goal}, {}", judged(&row["met"])));
@@ -58,6 +63,9 @@ fn table(result: &Value, names: &[&str]) -> String {
             beside.unwrap_or_default(),
             goal.unwrap_or_default(),
         ));
+    }
+    if let Some(made) = apart {
+        out.push_str(&format!("\nMeasured apart: {made}"));
     }
     out
 }
