@@ -98,12 +98,15 @@ struct Inside {
     asked: Vec<Vec<u8>>,
     /// Requests that wait for an answer.
     waiting: usize,
+    /// Answers that are being written.
+    writing: usize,
 }
 
 impl Inside {
     fn take(&mut self) -> Option<Answer> {
         let answer = self.answers.pop_front()?;
         self.waiting -= 1;
+        self.writing += 1;
         Some(answer)
     }
 }
@@ -160,6 +163,12 @@ impl Model {
         timeout(PATIENCE, waiting).await.context("the model is not asked")
     }
 
+    /// Waits until all answers have been written.
+    pub(crate) async fn answered(&self) -> Result<()> {
+        let written = self.desk.until(|inside| (inside.answers.is_empty() && inside.writing == 0).then_some(()));
+        timeout(PATIENCE, written).await.context("the model's answer is not read")
+    }
+
     /// All requests since the last look.
     pub(crate) fn requests(&self) -> Vec<Vec<u8>> {
         self.desk.inside(|inside| std::mem::take(&mut inside.asked))
@@ -199,6 +208,8 @@ async fn talk(socket: TcpStream, desk: Arc<Desk>) -> Result<()> {
             socket.write_all(piece).await?;
             socket.flush().await?;
         }
+        desk.inside(|inside| inside.writing -= 1);
+        desk.news.notify_waiters();
     }
 }
 

@@ -63,8 +63,9 @@ pub(crate) async fn measure(bench: &mut Bench) -> Result<()> {
         for ((who, cpu), rate) in ["no reader", "one OpenCode reader"].into_iter().zip(cpu).zip(rate) {
             let beside = Some(("read raw", raw_cpu));
             let row = bench.report.row(&format!("server CPU per token, {what}, {who}"), "µs", Figure::of(cpu), beside);
-            row.goal(Goal::AtMost(GOAL_MICROS));
+            // The goal is for a model that does not wait; one by one, each is made durable by itself.
             if stream.every.is_zero() {
+                row.goal(Goal::AtMost(GOAL_MICROS));
                 let beside = Some(("read raw", raw_rate));
                 bench.report.row(&format!("tokens, {what}, {who}"), "per s", Figure::of(rate), beside);
             }
@@ -94,6 +95,8 @@ async fn told(bench: &mut Bench, model: &Model, answer: &Answer, count: usize, r
         reader.until_number(count as u64 - 1).await?;
         bench.ledger.add(&reader.seen);
     }
+    // To ask for the end costs as much as some tokens: not before it is near.
+    model.answered().await?;
     turns_ended(&server, &session, 1).await?;
     let told = Told { wall: started.elapsed().as_secs_f64(), cpu: server.cpu()? - cpu };
     server.stop().await?;
