@@ -154,6 +154,8 @@ const VERBS = {
   read: ["Read", "Reading", "Read"], edit: ["Edit", "Editing", "Edited"], write: ["Write", "Writing", "Wrote"],
   delete: ["Delete", "Deleting", "Deleted"], move: ["Move", "Moving", "Moved"], search: ["Search", "Searching", "Searched"],
   execute: ["Run", "Running", "Ran"], fetch: ["Fetch", "Fetching", "Fetched"], think: ["Think", "Thinking", "Thought"],
+  apply_patch: ["Patch", "Patching", "Patched"], todowrite: ["Plan", "Planning", "Planned"], question: ["Ask", "Asking", "Asked"],
+  artifact: ["Show", "Showing", "Showed"],
 };
 const COLOURS = /\x1b\[[0-9;?]*[ -/]*[@-~]/g;
 const isOver = ({ status }) => ["completed", "failed", "cancelled"].includes(status);
@@ -183,7 +185,7 @@ class ToolCard {
   get verb() {
     const { kind, name, status, title, content } = this.tool;
     const isNew = kind === "edit" && content?.some((piece) => piece.type === "diff" && !piece.old);
-    const forms = VERBS[isNew ? "write" : kind];
+    const forms = VERBS[isNew ? "write" : kind] ?? VERBS[name];
     return forms ? forms[{ running: 1, completed: 2, failed: 2 }[status] ?? 0] : name ?? (title || "Tool");
   }
 
@@ -195,12 +197,14 @@ class ToolCard {
   }
 
   draw() {
-    const { status, kind, started, ended, content, output } = this.tool;
+    const { kind, started, ended, content, output } = this.tool;
+    const exit = output?.metadata?.exit ?? output?.exit_code;
+    // A command that ran to its end and said no is over, but people want to see the no.
+    const status = this.tool.status === "completed" && exit ? "failed" : this.tool.status;
     const diffs = (content ?? []).filter((piece) => piece.type === "diff");
     this.diffs = diffs.map((diff) => ({ ...diff, lines: difference(textOf(diff.old), textOf(diff.new)) }));
     const [plus, minus] = ["+", "−"].map((sign) => this.diffs.flatMap((diff) => diff.lines).filter((line) => line.sign === sign).length);
     if (status === "failed" || (plus + minus > 0 && plus + minus <= 40)) this.root.open = true;
-    const exit = output?.metadata?.exit ?? output?.exit_code;
     this.summary.replaceChildren(
       node("i", { class: `kind ${kind}` }), node("span", { class: "verb" }, this.verb),
       node("span", { class: "target mono", title: this.target }, this.target),
