@@ -41,7 +41,9 @@ test("the SDK lists the models and the ways of working, and a plan changes nothi
   const { data: known } = await client.config.providers({}, { throwOnError: true });
   const models = known.providers.find(({ id }) => id === "scripted").models;
   assert.deepEqual(Object.keys(models), ["story"]);
-  assert.deepEqual([models.story.limit.context, models.story.capabilities.attachment], [100_000, true]);
+  const { name, limit, capabilities } = models.story;
+  // The terminal client shows the name beside every answer.
+  assert.deepEqual([name, limit.context, capabilities.attachment], ["story", 100_000, true]);
   assert.equal((await client.config.get({}, { throwOnError: true })).data.model, "scripted/story");
 
   const prompt = { sessionID: session, agent: "plan", parts: parts("Plan a new file.") };

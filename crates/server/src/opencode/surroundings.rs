@@ -101,12 +101,8 @@ async fn providers(State(app): State<App>) -> Json<Value> {
 fn known_providers(agents: &[Arc<dyn Agent>]) -> (Vec<Value>, Map<String, Value>) {
     let (mut providers, mut default) = (Vec::<Value>::new(), Map::new());
     for agent in agents {
-        let models = agent.models();
-        let is_only = models.len() == 1;
-        for about in models {
-            // An agent with one model that has no name of its own is known by the agent's.
-            let name = if is_only && about.name == about.model.id { agent.name() } else { &about.name };
-            let (shown, model) = (shown(&about, name), about.model);
+        for about in agent.models() {
+            let (shown, model) = (shown(&about), about.model);
             let known = providers.iter_mut().find(|provider| provider["id"] == *model.provider);
             if let Some(models) = known.and_then(|provider| provider["models"].as_object_mut()) {
                 models.entry(model.id).or_insert(shown);
@@ -126,13 +122,13 @@ fn known_providers(agents: &[Arc<dyn Agent>]) -> (Vec<Value>, Map<String, Value>
     (providers, default)
 }
 
-fn shown(about: &ModelAbout, name: &str) -> Value {
+fn shown(about: &ModelAbout) -> Value {
     let (model, price) = (&about.model, about.price.unwrap_or_default());
     json!({
         "id": model.id,
         "providerID": model.provider,
         "api": { "id": model.id, "url": "", "npm": "" },
-        "name": name,
+        "name": about.name,
         "family": "",
         "capabilities": {
             "temperature": false,
