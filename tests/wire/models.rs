@@ -105,6 +105,19 @@ fn a_server_on_this_machine_is_asked_for_its_models() {
 }
 
 #[test]
+fn a_server_of_anthropics_wire_is_asked_in_its_own_way() {
+    let house = House::new();
+    let body = json!({ "data": [{ "type": "model", "id": "claude-of-mine" }] });
+    let provider = Provider::answering("200 OK", body.to_string());
+    let base = format!("http://{}", provider.address);
+    let listed = models(&house, &[("ANTHROPIC_BASE_URL", &base), ("ANTHROPIC_API_KEY", "k-mine")], &[]);
+    assert!(stdout(&listed).starts_with("* anthropic/claude-of-mine\n"), "{}", stdout(&listed));
+    let asked = provider.asked().join("").to_ascii_lowercase();
+    assert!(asked.starts_with("get /v1/models http/1.1\r\n"), "{asked}");
+    assert!(asked.contains("\r\nx-api-key: k-mine\r\n") && !asked.contains("authorization"), "{asked}");
+}
+
+#[test]
 fn a_server_that_lists_nothing_says_so() {
     let house = House::new();
     for (status, body, why) in [

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use http_body_util::{BodyExt, Limited};
-use hyper::header::{ACCEPT, HeaderValue};
+use hyper::header::{ACCEPT, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use super::Provider;
-use crate::config::ModelEntry;
+use crate::config::{ModelEntry, Wire};
 use crate::fetch::Question;
 
 /// On this machine a port that somebody listens on is connected to in far less.
@@ -53,9 +53,18 @@ async fn is_there(place: &str) -> bool {
 }
 
 async fn list(provider: &Provider) -> Result<Vec<ModelEntry>> {
-    let url = format!("{}/models", provider.base_url.as_str());
-    let headers = [(ACCEPT, HeaderValue::from_static("application/json"))];
-    let token = provider.key.as_ref().map(|key| key.expose());
+    let base = provider.base_url.as_str();
+    let mut headers = vec![(ACCEPT, HeaderValue::from_static("application/json"))];
+    let key = provider.key.as_ref().map(|key| key.expose());
+    let (url, token) = match provider.wire {
+        Wire::OpenAi | Wire::GenAi => (format!("{base}/models"), key),
+        Wire::Anthropic => {
+            let key = key.map(HeaderValue::from_str).transpose().context("its key is no header's value")?;
+            headers.extend(key.map(|key| (HeaderName::from_static("x-api-key"), key)));
+            headers.push((HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01")));
+            (format!("{}/v1/models", base.trim_end_matches("/v1")), None)
+        }
+    };
     let response = Question { url: &url, post: None, headers: &headers, token }.ask().await?;
     let status = response.status();
     if !status.is_success() {
