@@ -43,9 +43,11 @@ async function* facts(session, position) {
 
 const { id } = await post("/v1/sessions", { title: text.slice(0, 80) });
 const { turn, position } = await post(`/v1/sessions/${id}/prompt`, { text });
+const titles = new Map(); // A change of a call tells only what changed.
 for await (const { type, data } of facts(id, position)) {
   if (type === "text_appended") process.stdout.write(data.text);
-  if (type === "tool_changed" && data.status) console.log(`\n[${data.status}] ${data.title ?? data.call}`);
+  if (type === "tool_changed" && data.title) titles.set(data.call, data.title);
+  if (type === "tool_changed" && data.status) console.log(`\n[${data.status}] ${titles.get(data.call)}`);
   if (type === "permission_asked") {
     const option = data.options.find(({ kind }) => kind === (isYes ? "allow_once" : "reject_once"));
     console.log(`\n[asked] ${data.title}: ${option.name}`);
