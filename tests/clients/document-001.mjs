@@ -1,16 +1,17 @@
 // A reader of Onyx's first packets, those of steps, tools and output, by what their document says of each.
 
 import { packets } from "./onyx-reader.mjs";
-import { until } from "./server.mjs";
 import { Transcript } from "./transcript.mjs";
+import { Turns } from "./turns.mjs";
 
 export class Document001 {
   #base;
   #turns = [];
-  #known = new Set();
+  #active;
 
   constructor(server, session) {
     this.#base = `${server.base}/api/build/sessions/${session}`;
+    this.#active = new Turns(server, session);
   }
 
   async prompt(content) {
@@ -18,19 +19,14 @@ export class Document001 {
     const headers = { "Content-Type": "application/json" };
     const url = `${this.#base}/send-message?packets=steps`;
     const response = await this.#open(url, { method: "POST", headers, body: JSON.stringify({ content }) });
-    this.#known.add(response.headers.get("tolka-turn"));
+    this.#active.know(response.headers.get("tolka-turn"));
     await this.#read(told, response);
   }
 
   /** Follows the next turn that somebody else asked for. */
   async follow() {
     const told = this.#begin();
-    const next = async () => {
-      const active = await (await this.#open(`${this.#base}/turns/active`)).json();
-      return active && !this.#known.has(active.turn_id) && active.turn_id;
-    };
-    const turn = await until("a turn that the steps reader can follow", next);
-    this.#known.add(turn);
+    const turn = await this.#active.next();
     await this.#read(told, await this.#open(`${this.#base}/turns/${turn}/events?packets=steps`));
   }
 

@@ -3,8 +3,8 @@
 
 import { readFile } from "node:fs/promises";
 
-import { until } from "./server.mjs";
 import { Transcript } from "./transcript.mjs";
+import { Turns } from "./turns.mjs";
 
 const PRINTED = await readFile(new URL("../data/documents/003/client.js", import.meta.url), "utf8");
 const HANDLERS = [
@@ -15,11 +15,12 @@ const HANDLERS = [
 export class Document003 {
   /** Events per turn, in the order of the turns. */
   turns = [];
-  #known = new Set();
+  #active;
   #live = null;
 
-  static async open(page, server, dialog) {
-    return Object.assign(new Document003(), { page, server, dialog });
+  constructor(page, server, dialog) {
+    Object.assign(this, { page, dialog });
+    this.#active = new Turns(server, dialog);
   }
 
   /** Sends a prompt by the printed code and reads the answer to its end. */
@@ -31,12 +32,7 @@ export class Document003 {
   /** Follows the next turn that somebody else asked for: the printed code, on the address of that turn. */
   async follow() {
     const told = this.#begin();
-    const next = async () => {
-      const active = await this.server.json(`/api/build/sessions/${this.dialog}/turns/active`);
-      return active && !this.#known.has(active.turn_id) && active.turn_id;
-    };
-    const turn = await until("a turn that the document's client can follow", next);
-    this.#known.add(turn);
+    const turn = await this.#active.next();
     await this.#run(told, {}, `/api/chat?dialog_id=${this.dialog}&turn=${turn}`);
   }
 
@@ -50,7 +46,7 @@ export class Document003 {
     const kept = (this.#live = await this.page.evaluateHandle(() => ({ events: [], turn: null })));
     await kept.evaluate(runPrinted, { printed: PRINTED, names: HANDLERS, body, elsewhere });
     const { events, turn } = await kept.jsonValue();
-    if (turn) this.#known.add(turn);
+    if (turn) this.#active.know(turn);
     told.push(...events);
     if (events.at(-1)?.type !== "done") throw new Error(`a stream ended with ${events.at(-1)?.type}`);
   }

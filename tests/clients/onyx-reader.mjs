@@ -1,8 +1,8 @@
 // A plain reader of Onyx Build Mode. It splits the stream as Onyx's own page does: by `\n`, each `data:` line
 // alone, comments and other fields ignored, and a last line without its `\n` dropped. It never reconnects.
 
-import { until } from "./server.mjs";
 import { Transcript } from "./transcript.mjs";
+import { Turns } from "./turns.mjs";
 
 export async function* packets(response) {
   const decoder = new TextDecoder();
@@ -28,10 +28,11 @@ export class OnyxReader {
   #base;
   /** A list of packets per turn, in the order of the prompts: two streams may be read at a time. */
   #turns = [];
-  #known = new Set();
+  #active;
 
   constructor(server, session) {
     this.#base = `${server.base}/api/build/sessions/${session}`;
+    this.#active = new Turns(server, session);
     this.server = server;
     this.session = session;
   }
@@ -54,19 +55,14 @@ export class OnyxReader {
     const headers = { "Content-Type": "application/json" };
     const body = JSON.stringify({ content });
     const response = await this.#open(`${this.#base}/send-message`, { method: "POST", headers, body });
-    this.#known.add(response.headers.get("tolka-turn"));
+    this.#active.know(response.headers.get("tolka-turn"));
     await this.#readTurn(told, response);
   }
 
   /** Follows the next turn that somebody else asked for. */
   async follow() {
     const told = this.#begin();
-    const next = async () => {
-      const active = await (await this.#open(`${this.#base}/turns/active`)).json();
-      return active && !this.#known.has(active.turn_id) && active.turn_id;
-    };
-    const turn = await until("a turn that Onyx's page can follow", next);
-    this.#known.add(turn);
+    const turn = await this.#active.next();
     await this.#readTurn(told, await this.#open(`${this.#base}/turns/${turn}/events?profile=documented`));
   }
 

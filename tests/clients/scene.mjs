@@ -35,9 +35,9 @@ export class Scene {
     await onyx.session.followSession(stop.signal);
     const document = new Document004(server, session.id);
     const steps = new Document001(server, session.id);
-    const smithy = await Document003.open(page, server, session.id);
+    const smithy = new Document003(page, server, session.id);
     // It never prompts. A page of its own: a browser has few connections for each.
-    const viewer = await Document003.open(await browser.page(server), server, session.id);
+    const viewer = new Document003(await browser.page(server), server, session.id);
     const clients = { page, sources, onyx, document, steps, smithy, viewer };
     return Object.assign(scene, { server, old, v2, feeds, session: session.id, ...clients });
   }
