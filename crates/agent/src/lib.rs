@@ -8,6 +8,7 @@ pub mod native;
 mod past;
 mod replay;
 mod teller;
+mod waits;
 
 use std::fmt;
 use std::future::Future;
@@ -33,6 +34,13 @@ pub trait Agent: Send + Sync + fmt::Debug {
         vec![ModelAbout::named(self.model())]
     }
 
+    /// The model that is meant by a name: one without a provider, as some clients have it, means the first of that id.
+    /// `None` if there is none. Every place that takes a model's name asks this.
+    fn find_model(&self, wanted: &Model) -> Option<Model> {
+        let mut known = self.models().into_iter().map(|about| about.model);
+        known.find(|known| is_meant(known, wanted))
+    }
+
     /// Its ways of working, the usual one first; clients choose one by its name.
     fn modes(&self) -> Vec<ModeAbout> {
         vec![ModeAbout { name: BUILD.to_owned(), description: "The agent that the session is with.".to_owned() }]
@@ -40,6 +48,10 @@ pub trait Agent: Send + Sync + fmt::Debug {
 
     /// Cheap: anything slow belongs to the first turn, where it can be cancelled and told about.
     fn open(&self, place: Place) -> Box<dyn Mind>;
+}
+
+fn is_meant(known: &Model, wanted: &Model) -> bool {
+    known.id == wanted.id && (known.provider == wanted.provider || wanted.provider.is_empty())
 }
 
 /// Where a mind works.

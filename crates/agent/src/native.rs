@@ -19,6 +19,7 @@ mod prompted;
 mod retry;
 mod running;
 pub mod settings;
+mod spent;
 mod step;
 mod title;
 #[doc(hidden)]

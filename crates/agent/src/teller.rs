@@ -5,6 +5,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tolka_facts::event::{PermissionAsked, QuestionAsked};
 use tolka_facts::{Block, Draft, Ids, Json, MessageId};
 
+use crate::waits::Waits;
+
 /// How far a mind may run ahead of the disk. One group commit takes 256 facts; a longer line would only
 /// make a cancelled turn say more after the cancel.
 const LINE: usize = 256;
@@ -72,13 +74,14 @@ pub struct Teller {
     line: mpsc::Sender<Said>,
     cancel: Cancel,
     ids: Arc<Ids>,
+    waits: Waits,
 }
 
 /// A teller, the session's end of it, and the switch that cancels the turn.
 pub fn teller(ids: Arc<Ids>) -> (Teller, mpsc::Receiver<Said>, CancelSwitch) {
     let (line, said) = mpsc::channel(LINE);
     let (switch, cancel) = watch::channel(false);
-    (Teller { line, cancel: Cancel(cancel), ids }, said, CancelSwitch(switch))
+    (Teller { line, cancel: Cancel(cancel), ids, waits: Waits::default() }, said, CancelSwitch(switch))
 }
 
 impl Teller {
@@ -100,12 +103,14 @@ impl Teller {
     ) -> Result<Option<Chosen>, Gone> {
         let (answer, answered) = oneshot::channel();
         let draft = Draft { raw, ..Draft::agent(ask) };
+        let _waiting = self.waits.begin();
         self.line.send(Said::Permission(draft, patience, answer)).await.map_err(|_| Gone)?;
         answered.await.map_err(|_| Gone)
     }
 
     pub async fn ask_question(&self, ask: QuestionAsked, patience: Patience) -> Result<Option<Vec<Vec<String>>>, Gone> {
         let (answer, answered) = oneshot::channel();
+        let _waiting = self.waits.begin();
         self.line.send(Said::Question(Draft::agent(ask), patience, answer)).await.map_err(|_| Gone)?;
         answered.await.map_err(|_| Gone)
     }
@@ -122,6 +127,11 @@ impl Teller {
         let (done, settled) = oneshot::channel();
         self.line.send(Said::Settle(done)).await.map_err(|_| Gone)?;
         settled.await.map_err(|_| Gone)
+    }
+
+    /// Returns when the turn has worked so long; the time in which it waits for a person is not counted.
+    pub(crate) async fn worked(&self, time: Duration) {
+        self.waits.worked(time).await;
     }
 
     pub fn cancel(&self) -> &Cancel {

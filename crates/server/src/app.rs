@@ -163,12 +163,11 @@ impl App {
         Ok(tolka_journal::tip_at(self.journal().as_ref(), session, seq).await?)
     }
 
-    /// Whether an agent, or the first one, has this model. Onyx's clients name those of an Onyx server, which mean nothing
-    /// here; the agent then works with its own.
-    pub(crate) fn has_model(&self, agent: Option<&str>, model: &Model) -> bool {
+    /// The model of an agent, or of the first one, that a client means. Onyx's clients name those of an Onyx server, which
+    /// mean nothing here; the agent then works with its own.
+    pub(crate) fn find_model(&self, agent: Option<&str>, model: &Model) -> Option<Model> {
         let agents = self.desk.agents();
-        let agent = agents.iter().find(|known| agent.is_none_or(|name| known.name() == name));
-        agent.is_some_and(|agent| agent.models().iter().any(|known| known.model == *model))
+        agents.iter().find(|known| agent.is_none_or(|name| known.name() == name))?.find_model(model)
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one or one inside it.

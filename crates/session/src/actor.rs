@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::attendance::Ear;
 use crate::clerk::Clerk;
 use crate::past::SessionPast;
-use crate::prompt::{Accepted, PromptRequest, whole};
+use crate::prompt::{Accepted, PromptRequest, Ways, whole};
 use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
 use crate::turn::{RunningTurn, end_turn};
 
@@ -175,10 +175,11 @@ impl Actor {
             agent.open(Place { session: self.session.clone(), workspace, turns, past })
         });
         let checkpoint = outcome.and_then(|outcome| outcome.ok()).map(|saved| saved.commit);
-        let (mode, model) = self.ways(agent.as_ref(), &prompt);
+        let ways = self.ways(agent.as_ref(), &prompt);
         let title = self.clerk.tip().head.title.clone();
+        let Ways { mode, model } = ways.clone();
         let prompt = Prompt { checkpoint, mode, model, title, ..whole(self.clerk.journal().clone(), prompt).await };
-        self.turn = Some(RunningTurn::start(mind, prompt, tolka_agent::teller(self.ids.clone())));
+        self.turn = Some(RunningTurn::start(mind, prompt, ways, tolka_agent::teller(self.ids.clone())));
     }
 
     fn can_start(&self) -> bool {

@@ -16,7 +16,7 @@ use crate::answer::Answer;
 use crate::attendance::{Attendance, Ear, Place, Room};
 use crate::clerk::Clerk;
 use crate::ledger::Ledger;
-use crate::prompt::{Accepted, PromptRequest, check_mode, check_model};
+use crate::prompt::{Accepted, PromptRequest, check_mode, known_model};
 use crate::saving::DeskOptions;
 
 /// Commands that may wait for one actor. Each sender waits for its answer, so this bounds callers, not work.
@@ -98,7 +98,7 @@ impl Desk {
     pub async fn create(&self, new: NewSession) -> Result<Tip, SessionError> {
         let agent = self.agent(new.agent.as_deref())?;
         check_mode(agent.as_ref(), new.mode.as_deref())?;
-        check_model(agent.as_ref(), new.model.as_ref())?;
+        let model = known_model(agent.as_ref(), new.model)?;
         let now = Time::now();
         let id = self.0.ids.session(now);
         let created = SessionCreated {
@@ -106,7 +106,7 @@ impl Desk {
             agent: agent.name().to_owned(),
             title: new.title.unwrap_or_else(|| UNNAMED.to_owned()),
             mode: new.mode,
-            model: Some(new.model.unwrap_or_else(|| agent.model())),
+            model: Some(model.unwrap_or_else(|| agent.model())),
             parent: new.parent,
         };
         let ledger = Ledger::new(self.0.journal.clone(), id.clone());

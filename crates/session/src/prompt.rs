@@ -30,7 +30,8 @@ pub struct PromptRequest {
     pub agent: Option<String>,
     pub model: Option<Model>,
     pub context: Option<Json>,
-    /// For the turn that runs, which is told of it between two steps. Without one it is a prompt like any other.
+    /// For the turn that runs, which is told of it between two steps. Without one it is a prompt like any other; and so it
+    /// is if it names another way of working or another model than that turn has, which cannot change in the middle.
     pub steer: bool,
 }
 
@@ -49,12 +50,26 @@ pub struct Accepted {
     pub steers: Option<TurnId>,
 }
 
+/// How a turn works; `None` leaves it to the agent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Ways {
+    pub(crate) mode: Option<String>,
+    pub(crate) model: Option<Model>,
+}
+
 impl Actor {
-    /// The turn that runs, or the one that is about to.
-    fn turn_to_steer(&self) -> Option<TurnId> {
+    /// The turn that runs, or the one that is about to, if it works as the request wants to be worked on.
+    fn turn_to_steer(&self, agent: &dyn Agent, request: &PromptRequest) -> Option<TurnId> {
         let tip = self.clerk.tip();
-        let next = || tip.queue.front().map(|queued| queued.prompt.turn.clone());
-        tip.turn.as_ref().map(|turn| turn.id.clone()).or_else(next)
+        let (turn, ways) = match (&tip.turn, tip.queue.front()) {
+            (Some(open), _) => (&open.id, self.turn.as_ref().map(|turn| turn.ways.clone()).unwrap_or_default()),
+            (None, Some(next)) => (&next.prompt.turn, self.ways(agent, &next.prompt)),
+            (None, None) => return None,
+        };
+        let usual_mode = || agent.modes().into_iter().next().map(|mode| mode.name);
+        let is_mode = request.agent.as_ref().is_none_or(|mode| ways.mode.or_else(usual_mode).as_ref() == Some(mode));
+        let is_model = request.model.as_ref().is_none_or(|model| ways.model.unwrap_or_else(|| agent.model()) == *model);
+        (is_mode && is_model).then(|| turn.clone())
     }
 
     /// Hands the turn that runs the prompts that are meant for it. They are its own from then on, also after a crash.
@@ -88,20 +103,19 @@ impl Actor {
 
     /// How a prompt's turn is to work: as the prompt says, else as the session does. What the agent no longer knows is
     /// left to it.
-    pub(crate) fn ways(&self, agent: &dyn Agent, prompt: &PromptQueued) -> (Option<String>, Option<Model>) {
+    pub(crate) fn ways(&self, agent: &dyn Agent, prompt: &PromptQueued) -> Ways {
         let head = &self.clerk.tip().head;
-        let (modes, models) = (agent.modes(), agent.models());
+        let modes = agent.modes();
         let mut mode = [prompt.agent.as_ref(), head.mode.as_ref()].into_iter().flatten();
         let mut model = [prompt.model.as_ref(), head.model.as_ref()].into_iter().flatten();
         let mode = mode.find(|mode| modes.iter().any(|known| known.name == **mode)).cloned();
-        let model = model.find(|model| models.iter().any(|known| known.model == **model)).cloned();
-        (mode, model)
+        Ways { mode, model: model.find_map(|model| agent.find_model(model)) }
     }
 
-    pub(crate) async fn change(&mut self, change: SessionChanged) -> Result<(), SessionError> {
+    pub(crate) async fn change(&mut self, mut change: SessionChanged) -> Result<(), SessionError> {
         if let Some(agent) = self.agent.clone() {
             self.check_mode(agent.as_ref(), change.mode.as_deref())?;
-            check_model(agent.as_ref(), change.model.as_ref())?;
+            change.model = known_model(agent.as_ref(), change.model)?;
         }
         self.append(Draft::client(change)).await
     }
@@ -112,7 +126,7 @@ impl Actor {
         if is_current { Ok(()) } else { check_mode(agent, mode) }
     }
 
-    pub(crate) async fn prompt(&mut self, request: PromptRequest) -> Result<Accepted, SessionError> {
+    pub(crate) async fn prompt(&mut self, mut request: PromptRequest) -> Result<Accepted, SessionError> {
         if self.clerk.tip().head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
@@ -127,7 +141,7 @@ impl Actor {
             return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
         };
         self.check_mode(agent.as_ref(), request.agent.as_deref())?;
-        check_model(agent.as_ref(), request.model.as_ref())?;
+        request.model = known_model(agent.as_ref(), request.model)?;
         if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {
             return Err(SessionError::LongKey { given, most: KEY_LIMIT });
         }
@@ -140,8 +154,8 @@ impl Actor {
         }
         let now = tolka_facts::Time::now();
         let turn = self.ids.turn(now);
+        let steers = if request.steer { self.turn_to_steer(agent.as_ref(), &request) } else { None };
         let message = request.message.unwrap_or_else(|| self.ids.message(now));
-        let steers = self.turn_to_steer().filter(|_| request.steer);
         let queued = PromptQueued {
             turn: turn.clone(),
             message: message.clone(),
@@ -168,15 +182,15 @@ pub(crate) fn check_mode(agent: &dyn Agent, mode: Option<&str>) -> Result<(), Se
     Err(SessionError::UnknownMode { name: mode.to_owned(), agent: agent.name().to_owned(), known })
 }
 
-pub(crate) fn check_model(agent: &dyn Agent, model: Option<&Model>) -> Result<(), SessionError> {
-    let Some(model) = model else { return Ok(()) };
-    let models = agent.models();
-    if models.iter().any(|known| known.model == *model) {
-        return Ok(());
+/// The model that is meant, by its whole name.
+pub(crate) fn known_model(agent: &dyn Agent, model: Option<Model>) -> Result<Option<Model>, SessionError> {
+    let Some(model) = model else { return Ok(None) };
+    if let Some(known) = agent.find_model(&model) {
+        return Ok(Some(known));
     }
     let name = |model: &Model| format!("{}/{}", model.provider, model.id);
-    let known = listed(models.iter().map(|known| name(&known.model)));
-    Err(SessionError::UnknownModel { name: name(model), agent: agent.name().to_owned(), known })
+    let known = listed(agent.models().iter().map(|known| name(&known.model)));
+    Err(SessionError::UnknownModel { name: name(&model), agent: agent.name().to_owned(), known })
 }
 
 /// Enough of them to choose from.

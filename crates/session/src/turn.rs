@@ -10,6 +10,7 @@ use tolka_agent::{CancelSwitch, Chosen, Ended, Mind, Patience, Prompt, Said, Tel
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Cause, Draft, Event, RequestId, Tip};
 
+use crate::prompt::Ways;
 use crate::told::Told;
 
 /// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
@@ -28,6 +29,7 @@ pub(crate) struct RunningTurn {
     asked: HashMap<RequestId, Asked>,
     /// Prompts are looked for when all that was said before is written.
     held: Option<Said>,
+    pub(crate) ways: Ways,
 }
 
 struct Asked {
@@ -45,6 +47,7 @@ impl RunningTurn {
     pub(crate) fn start(
         mut mind: Box<dyn Mind>,
         prompt: Prompt,
+        ways: Ways,
         (teller, said, switch): (Teller, mpsc::Receiver<Said>, CancelSwitch),
     ) -> Self {
         let (end, ended) = oneshot::channel::<()>();
@@ -53,7 +56,8 @@ impl RunningTurn {
             drop(end);
             (mind, how)
         });
-        RunningTurn { task, said, ended, has_ended: false, switch, deadline: None, asked: HashMap::new(), held: None }
+        let (deadline, asked, held) = (None, HashMap::new(), None);
+        RunningTurn { task, said, ended, has_ended: false, switch, deadline, asked, held, ways }
     }
 
     /// What the mind says next; `None` when it has ended and nothing it said is left. Its end is what counts, not the

@@ -5,38 +5,22 @@ pub(crate) mod known;
 mod local;
 mod make;
 
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use futures_util::future::join_all;
+use tolka_agent::native::model::Secret;
 
 use crate::config::{BaseUrl, Config, ModelEntry, ProviderEntry, Which, Wire};
 use crate::environment::Environment;
 use known::{KnownProvider, OLLAMA, PROVIDERS};
-
-/// A provider's key. It is sent to the provider and shown to nobody.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Key(String);
-
-impl Key {
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Key(…)")
-    }
-}
 
 #[derive(Debug, Clone)]
 pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) wire: Wire,
     pub(crate) base_url: BaseUrl,
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<Secret>,
     /// Where people put the key; errors name it.
     pub(crate) key_name: Option<String>,
     pub(crate) entry: ProviderEntry,
@@ -170,9 +154,15 @@ fn provider(
         return Err("this tolka was built without the feature `genai`".to_owned());
     }
     let base_url = base_url(&entry, known, environment)?;
-    let key = key(&entry, known, config.folder.as_deref(), environment);
+    let key_name = key_name(&entry, known);
+    let key = key(&entry, key_name.as_deref(), config.folder.as_deref(), environment);
     // A server of one's own, under the name of one that wants a key, wants none.
     let key = if base_url.is_local() { key.unwrap_or_default() } else { key? };
+    // Not every provider of that crate wants one: if it does, it says so when it is asked.
+    let (key, key_name) = match (key, key_name, genai_key(wire, name)) {
+        (None, None, Some(usual)) => (environment.get(usual).and_then(usable), Some(usual.to_owned())),
+        (key, key_name, _) => (key, key_name),
+    };
     let of_known = |model: ModelEntry| match known.and_then(|known| known.model(&model.id)) {
         Some(known) => known.complete(model),
         None => model,
@@ -185,7 +175,6 @@ fn provider(
         _ => entry.models.clone(),
     };
     let models = listed.into_iter().map(of_known).collect();
-    let key_name = key_name(&entry, known);
     Ok(Provider { name: name.to_owned(), wire, base_url, key, key_name, entry, models })
 }
 
@@ -221,15 +210,15 @@ fn ollama(host: &str) -> String {
 
 fn key(
     entry: &ProviderEntry,
-    known: Option<&KnownProvider>,
+    key_name: Option<&str>,
     folder: Option<&Path>,
     environment: &Environment,
-) -> Result<Option<Key>, String> {
+) -> Result<Option<Secret>, String> {
     if let Some(file) = &entry.key_file {
         return key_file(&crate::settings::beside(folder, file, environment)).map(Some);
     }
-    let Some(name) = key_name(entry, known) else { return Ok(None) };
-    match environment.get(&name) {
+    let Some(name) = key_name else { return Ok(None) };
+    match environment.get(name) {
         Some(key) => usable(key)
             .ok_or_else(|| format!("{name} holds no key: it has blanks or control characters in it"))
             .map(Some),
@@ -245,7 +234,17 @@ fn key_name(entry: &ProviderEntry, known: Option<&KnownProvider>) -> Option<Stri
     configured.or_else(|| known.and_then(|known| known.key_env).map(str::to_owned))
 }
 
-fn key_file(path: &Path) -> Result<Key, String> {
+/// Where the `genai` crate would look for a key.
+fn genai_key(wire: Wire, provider: &str) -> Option<&'static str> {
+    #[cfg(feature = "genai")]
+    if wire == Wire::GenAi {
+        return tolka_agent::native::model::GenAi::key_env(provider);
+    }
+    let _ = (wire, provider);
+    None
+}
+
+fn key_file(path: &Path) -> Result<Secret, String> {
     use std::io::Read;
     /// No key is so long; something else might be.
     const LONGEST: u64 = 64 * 1024;
@@ -259,8 +258,8 @@ fn key_file(path: &Path) -> Result<Key, String> {
 }
 
 /// A key goes into a header: one word of visible letters.
-fn usable(text: &str) -> Option<Key> {
-    (!text.is_empty() && text.chars().all(|c| c.is_ascii_graphic())).then(|| Key(text.to_owned()))
+fn usable(text: &str) -> Option<Secret> {
+    (!text.is_empty() && text.chars().all(|c| c.is_ascii_graphic())).then(|| Secret::new(text))
 }
 
 #[cfg(test)]

@@ -129,6 +129,17 @@ impl Files {
         }
     }
 
+    /// The first `most` bytes, and how many there are in all.
+    pub fn begin(&self, path: &str, most: u64) -> Result<(Vec<u8>, u64), FileError> {
+        let path = self.inside(path)?;
+        let (file, size) = self.folder.read(&path)?;
+        let mut bytes = Vec::with_capacity(usize::try_from(size.min(most)).unwrap_or_default());
+        match file.take(most).read_to_end(&mut bytes) {
+            Ok(_) => Ok((bytes, size)),
+            Err(error) => Err(FolderError::Unreadable { path, error }.into()),
+        }
+    }
+
     /// Where something inside is, without links, and whether it is a file. For walks, which open what they meet anew.
     pub(crate) fn real_path(&self, relative: &str) -> Result<(PathBuf, bool), FileError> {
         let is_file = matches!(self.folder.find(relative)?, Found::File(..));

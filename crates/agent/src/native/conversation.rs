@@ -8,13 +8,14 @@
 mod past;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use tolka_facts::{CallId, Json};
 
 use super::model::{Input, Message, Output, Returned};
 use super::tools::Outcome;
 
-pub(super) use past::{Kept, input_of, no_input, rebuilt};
+pub(super) use past::{Kept, Recollection, input_of, no_input};
 
 /// Begins the names of calls that no model made: files that a prompt brought along are read in this way.
 pub(super) const ATTACHED: &str = "attached_";
@@ -25,9 +26,10 @@ pub(super) enum Eyes {
     Blind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Conversation {
-    messages: Vec<Message>,
+    /// Shared with the requests that are made of it and with what is remembered for the next turn.
+    messages: Vec<Arc<Message>>,
     eyes: Eyes,
     /// The names of all calls: some providers begin to count anew with every answer.
     calls: HashSet<CallId>,
@@ -38,17 +40,24 @@ impl Conversation {
         Conversation { messages: Vec::new(), eyes, calls: HashSet::new() }
     }
 
-    pub(super) fn messages(&self) -> &[Message] {
-        &self.messages
+    pub(super) fn messages(&self) -> Vec<Arc<Message>> {
+        self.messages.clone()
     }
 
     /// Two in a row are one: not every provider takes two.
     pub(super) fn user(&mut self, inputs: Vec<Input>) {
         let mut inputs = self.seen(inputs);
-        match self.messages.last_mut() {
-            _ if inputs.is_empty() => {}
-            Some(Message::User(said)) => said.append(&mut inputs),
-            _ => self.messages.push(Message::User(inputs)),
+        if inputs.is_empty() {
+            return;
+        }
+        match self.messages.pop_if(|last| matches!(**last, Message::User(_))) {
+            Some(mut last) => {
+                if let Message::User(said) = Arc::make_mut(&mut last) {
+                    said.append(&mut inputs);
+                }
+                self.messages.push(last);
+            }
+            None => self.push(Message::User(inputs)),
         }
     }
 
@@ -59,7 +68,7 @@ impl Conversation {
             outputs.truncate(said.map_or(0, |last| last + 1));
         }
         if !outputs.is_empty() {
-            self.messages.push(Message::Model(outputs));
+            self.push(Message::Model(outputs));
         }
     }
 
@@ -71,8 +80,12 @@ impl Conversation {
         };
         let results: Vec<Returned> = results.into_iter().map(returned).collect();
         if !results.is_empty() {
-            self.messages.push(Message::Results(results));
+            self.push(Message::Results(results));
         }
+    }
+
+    fn push(&mut self, message: Message) {
+        self.messages.push(Arc::new(message));
     }
 
     /// Files that came with a prompt: they are the person's words, not the model's calls.

@@ -132,7 +132,7 @@ fn pieces(step: &Step, request: &Request) -> Vec<(Duration, Piece)> {
         + step.text.len()
         + step.calls.iter().map(|call| call.input.to_string().len()).sum::<usize>();
     let finish = if step.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
-    let usage = Usage { input: tokens(Seen::bytes(request)), output: tokens(said), ..Usage::default() };
+    let usage = Usage { input: tokens(request.bytes()), output: tokens(said), ..Usage::default() };
     pieces.push((Duration::ZERO, Piece::Ended { finish, is_refusal: false, usage: Some(usage) }));
     pieces
 }

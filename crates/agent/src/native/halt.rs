@@ -1,9 +1,8 @@
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
-
-use crate::Cancel;
+use crate::Teller;
 
 /// Why a turn stops in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,12 +20,13 @@ pub(super) struct Halt<'a> {
 }
 
 impl<'a> Halt<'a> {
-    pub(super) fn new(cancel: &'a Cancel, deadline: Instant) -> Self {
+    /// `time` is what the turn may work; to wait for a person is no work.
+    pub(super) fn new(teller: &'a Teller, time: Duration) -> Self {
         let signal = Box::pin(async move {
             tokio::select! {
                 biased;
-                () = cancel.fired() => Why::Cancelled,
-                () = sleep_until(deadline) => Why::TimeUp,
+                () = teller.cancel().fired() => Why::Cancelled,
+                () = teller.worked(time) => Why::TimeUp,
             }
         });
         Halt { signal, fired: None }

@@ -12,9 +12,7 @@ use super::settings::Settings;
 /// The names under which folders keep words for agents; the first that is there counts.
 const NAMES: [&str; 5] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules", "GEMINI.md"];
 /// Words for agents that are longer than this are a book; its beginning is told, and where the rest is.
-const TOLD: usize = 48 * 1024;
-/// What is larger is no text that people wrote.
-const MOST: u64 = 1 << 20;
+const TOLD: u64 = 48 * 1024;
 
 pub(super) const PLAN: &str = "plan";
 
@@ -67,19 +65,26 @@ pub(super) fn system(settings: &Settings, workspace: &Path, mode: &str, today: &
 fn of_folder(workspace: &Path) -> Option<(&'static str, String)> {
     let files = Files::open(workspace).ok()?;
     NAMES.into_iter().find_map(|name| {
-        let bytes = match files.read(name, MOST) {
-            Ok(content) => content.bytes,
+        let (bytes, size) = match files.begin(name, TOLD) {
+            Ok(begun) => begun,
             Err(error) => {
                 tracing::debug!(%error, "no instructions in {name}");
                 return None;
             }
         };
-        let words = String::from_utf8(bytes).ok()?;
-        let words = words.trim();
-        let told = &words[..words.floor_char_boundary(TOLD)];
-        let rest = words.len() - told.len();
-        let more = if rest == 0 { String::new() } else { format!("\n[{rest} bytes more are in {name}: read it.]") };
-        (!words.is_empty()).then(|| (name, format!("{told}{more}")))
+        let told = match std::str::from_utf8(&bytes) {
+            Ok(told) => told,
+            // The last letter is cut in two.
+            Err(error) if error.error_len().is_none() => std::str::from_utf8(&bytes[..error.valid_up_to()]).ok()?,
+            Err(_) => return None,
+        };
+        let rest = size.saturating_sub(told.len() as u64);
+        let more = match rest {
+            0 => String::new(),
+            _ => format!("\n[This is only its beginning: {rest} bytes more are in {name}. Read on there.]"),
+        };
+        let told = told.trim();
+        (!told.is_empty()).then(|| (name, format!("{told}{more}")))
     })
 }
 
@@ -95,10 +100,13 @@ mod tests {
     #[test]
     fn a_book_for_agents_is_begun() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("GEMINI.md"), "ü".repeat(TOLD)).unwrap();
-        let (name, words) = of_folder(folder.path()).unwrap();
-        assert_eq!(name, "GEMINI.md");
-        assert!(words.ends_with("[49152 bytes more are in GEMINI.md: read it.]"), "{}", &words[words.len() - 60..]);
+        for (text, rest) in [("ü".repeat(48 * 1024), 49_152), (format!("a{}", "ü".repeat(1 << 20)), 2_048_002)] {
+            std::fs::write(folder.path().join("GEMINI.md"), text).unwrap();
+            let (name, words) = of_folder(folder.path()).unwrap();
+            assert_eq!(name, "GEMINI.md");
+            let more = format!("ü\n[This is only its beginning: {rest} bytes more are in GEMINI.md. Read on there.]");
+            assert!(words.ends_with(&more), "{}", &words[words.len() - 90..]);
+        }
         std::fs::write(folder.path().join("AGENTS.md"), " \n").unwrap();
         assert_eq!(of_folder(folder.path()).unwrap().0, "GEMINI.md", "an empty one says nothing");
     }

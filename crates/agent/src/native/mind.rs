@@ -3,27 +3,27 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::time::Instant;
 use tolka_facts::event::{Failed, Model as ModelName, SessionChanged, Stop};
 use tolka_facts::{Draft, View};
 
-use super::conversation::{Eyes, rebuilt};
+use super::conversation::{Eyes, Recollection};
 use super::halt::{Halt, Why};
-use super::model::Model;
+use super::model::{Model, ToolSpec};
 use super::settings::{Settings, Titles};
-use super::title::{self, Naming};
+use super::spent::Spent;
+use super::title::{self, Named, Naming};
 use super::tools::{Scene, Tools};
-use super::turn::{Spent, Stopped, Turn, notice};
+use super::turn::{Stopped, Turn, notice};
 use super::{failure, instructions};
-use crate::{BUILD, Ended, Gone, Mind, Place, Prompt, Running, Teller, UNNAMED};
+use crate::{BUILD, Ended, Gone, Mind, Place, Prompt, Running, Teller, UNNAMED, is_meant};
 
 pub(super) struct NativeMind {
     pub(super) settings: Arc<Settings>,
     pub(super) tools: Tools,
     pub(super) workspace: PathBuf,
     place: Place,
-    /// What the last turn began with: the next one reads on from there.
-    known: Option<View>,
+    /// What the last turn began with, and what was made of it: the next one reads on from there.
+    known: Option<(View, Recollection)>,
     naming: Option<Naming>,
 }
 
@@ -38,7 +38,7 @@ impl NativeMind {
 impl Mind for NativeMind {
     fn turn<'a>(&'a mut self, prompt: Prompt, teller: &'a Teller) -> Running<'a> {
         Box::pin(async move {
-            let mut halt = Halt::new(teller.cancel(), Instant::now() + self.settings.turn);
+            let mut halt = Halt::new(teller, self.settings.turn);
             let mut spent = Spent::default();
             let stopped = self.begin(&prompt, teller, &mut halt, &mut spent).await;
             // A session that no longer listens has ended the turn already.
@@ -69,9 +69,9 @@ impl NativeMind {
     ) -> Result<Stopped, Gone> {
         let past = &self.place.past;
         let is_first = self.known.is_none();
-        let remembering = match self.known.take() {
-            Some(known) => past.go_on(known),
-            None => past.remember(),
+        let (remembering, mut recollection) = match self.known.take() {
+            Some((known, recollection)) => (past.go_on(known), recollection),
+            None => (past.remember(), Recollection::new()),
         };
         let remembered = match halt.or(remembering).await {
             Ok(Ok(remembered)) => remembered,
@@ -90,7 +90,7 @@ impl NativeMind {
             notice(teller, "The session goes on with another model", why).await?;
         }
         let mode = prompt.mode.as_deref().filter(|mode| *mode == instructions::PLAN).unwrap_or(BUILD).to_owned();
-        self.name_session(prompt, &model, teller).await?;
+        self.name_session(prompt, &model, teller, spent).await?;
 
         let eyes = if model.about().sees_images { Eyes::Open } else { Eyes::Blind };
         let (settings, workspace, running) = (self.settings.clone(), self.workspace.clone(), prompt.turn.clone());
@@ -99,7 +99,8 @@ impl NativeMind {
         // Blobs and files are read here.
         let read = tokio::task::spawn_blocking(move || {
             let system = instructions::system(&settings, &workspace, &of_mode, &today);
-            (rebuilt(&remembered.view, &*remembered.blobs, &running, eyes), system, remembered.view)
+            let conversation = recollection.recall(&remembered.view, &*remembered.blobs, &running, eyes);
+            (conversation, system.into(), (remembered.view, recollection))
         });
         let (conversation, system, known) = match halt.or(read).await {
             Ok(Ok(read)) => read,
@@ -108,20 +109,17 @@ impl NativeMind {
             Err(why) => return Ok(Stopped::Halted(why)),
         };
         self.known = Some(known);
-        let specs = self.tools.specs(&mode);
+        let specs: Arc<[ToolSpec]> = self.tools.specs(&mode).into();
         let offered = specs.iter().map(|spec| spec.name.clone()).collect();
         let scene = Scene { teller, mode, checkpoint: prompt.checkpoint.clone() };
-        let turn = Turn { mind: self, teller, model, conversation, system, specs, offered, scene, halt, spent };
+        let turn =
+            Turn { mind: self, teller, model, conversation, system, specs, offered, scene, halt, spent, used: None };
         turn.run(prompt).await
     }
 
     /// The model that the prompt names, else the session's, else the usual one.
     fn choose(&self, wanted: Option<&ModelName>, usual: Option<&ModelName>) -> Result<Arc<dyn Model>, Failed> {
         let models = &self.settings.models;
-        // Some clients know models by their ids alone.
-        let is_meant = |known: &ModelName, wanted: &ModelName| {
-            known == wanted || wanted.provider.is_empty() && known.id == wanted.id
-        };
         let find = |wanted: &ModelName| models.iter().find(|model| is_meant(&model.about().model, wanted));
         let model = match wanted {
             Some(wanted) => find(wanted),
@@ -133,11 +131,20 @@ impl NativeMind {
         })
     }
 
-    async fn name_session(&mut self, prompt: &Prompt, model: &Arc<dyn Model>, teller: &Teller) -> Result<(), Gone> {
-        if self.naming.as_ref().is_some_and(|naming| naming.meanwhile != prompt.title) {
-            self.naming = None;
+    async fn name_session(
+        &mut self,
+        prompt: &Prompt,
+        model: &Arc<dyn Model>,
+        teller: &Teller,
+        spent: &mut Spent,
+    ) -> Result<(), Gone> {
+        if let Some(naming) = self.naming.take_if(|naming| naming.meanwhile != prompt.title) {
+            // A person was faster; what it used was used.
+            if naming.is_ready() {
+                spent.add(naming.named().await.used);
+            }
         }
-        self.tell_name(teller).await?;
+        self.tell_name(teller, spent).await?;
         if prompt.title != UNNAMED {
             return Ok(());
         }
@@ -149,10 +156,13 @@ impl NativeMind {
         Ok(())
     }
 
-    /// Tells the title that the model gave, if it has by now.
-    pub(super) async fn tell_name(&mut self, teller: &Teller) -> Result<(), Gone> {
+    /// Tells the title that the model gave, if it has by now. The turn that tells it has used what it took: one that comes
+    /// when no turn runs has to wait for the next.
+    pub(super) async fn tell_name(&mut self, teller: &Teller, spent: &mut Spent) -> Result<(), Gone> {
         let Some(naming) = self.naming.take_if(|naming| naming.is_ready()) else { return Ok(()) };
-        match naming.title().await {
+        let Named { title, used } = naming.named().await;
+        spent.add(used);
+        match title {
             Some(title) => teller.tell(Draft::agent(named(title))).await,
             None => Ok(()),
         }

@@ -13,6 +13,7 @@ mod stream;
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::Stream;
@@ -38,11 +39,32 @@ pub trait Model: Send + Sync + fmt::Debug {
 
 pub type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, ModelError>> + Send>>;
 
+/// Everything in it is shared: a turn asks many times, and what was said before grows to megabytes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Request {
-    pub system: String,
-    pub messages: Vec<Message>,
-    pub tools: Vec<ToolSpec>,
+    pub system: Arc<str>,
+    pub messages: Vec<Arc<Message>>,
+    pub tools: Arc<[ToolSpec]>,
+}
+
+impl Request {
+    /// About how much is sent, without what describes the tools.
+    pub(crate) fn bytes(&self) -> usize {
+        let input = |input: &Input| match input {
+            Input::Text(text) => text.len(),
+            Input::Image { data, .. } | Input::File { data, .. } => data.len(),
+        };
+        let output = |output: &Output| match output {
+            Output::Text(text) | Output::Thought { text, .. } => text.len(),
+            Output::Call { name, input, .. } => name.len() + input.get().len(),
+        };
+        let messages = self.messages.iter().map(|message| match &**message {
+            Message::User(inputs) => inputs.iter().map(input).sum::<usize>(),
+            Message::Model(outputs) => outputs.iter().map(output).sum(),
+            Message::Results(returned) => returned.iter().flat_map(|returned| &returned.content).map(input).sum(),
+        });
+        self.system.len() + messages.sum::<usize>()
+    }
 }
 
 /// What was said so far, from the model's side.

@@ -16,6 +16,7 @@ use super::conversation::{Conversation, Kept, input_of, no_input};
 use super::halt::{Halt, Why};
 use super::kind::kind_of;
 use super::model::{ModelError, ModelErrorKind, Output, Piece, Pieces};
+use super::spent::Used;
 use crate::{Gone, Teller};
 
 /// What a call of a tool that is not there is called instead.
@@ -213,7 +214,7 @@ impl<'a> Step<'a> {
     }
 
     /// The model has said all.
-    pub(super) fn end(self, finish: Finish, usage: Option<Usage>, cost: Option<f64>) -> Answer {
+    pub(super) fn end(self, finish: Finish, Used { usage, cost }: Used) -> Answer {
         let (mut outputs, mut calls, mut kept) = (Vec::with_capacity(self.parts.len()), Vec::new(), Vec::new());
         for spoken in self.parts {
             match spoken {

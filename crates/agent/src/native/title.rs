@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use tolka_facts::{Block, NoBlobs};
 
 use super::model::{Input, Message, Model, Piece, Request};
+use super::spent::Used;
 
 /// As wide as lists show.
 const WIDTH: usize = 60;
@@ -41,7 +42,7 @@ fn short(text: &str) -> Option<String> {
 /// A title that a model was asked for. It is told when a turn has time for it; dropping it ends the asking.
 #[derive(Debug)]
 pub(super) struct Naming {
-    task: JoinHandle<Option<String>>,
+    task: JoinHandle<Named>,
     /// What the session is called meanwhile: if it is called otherwise later, a person named it.
     pub(super) meanwhile: String,
 }
@@ -54,9 +55,14 @@ impl Naming {
         });
         let mut prompt = texts.collect::<Vec<_>>().join("\n");
         prompt.truncate(prompt.floor_char_boundary(SENT));
-        let messages = vec![Message::User(vec![Input::Text(prompt)])];
-        let request = Request { system: TASK.to_owned(), messages, tools: Vec::new() };
-        let task = tokio::spawn(async move { timeout(PATIENCE, ask(&*model, request)).await.ok().flatten() });
+        let messages = vec![Arc::new(Message::User(vec![Input::Text(prompt)]))];
+        let request = Request { system: TASK.into(), messages, tools: Arc::default() };
+        let task = tokio::spawn(async move {
+            let mut named = Named::default();
+            // What was said by then is no title, but what it used is known if it was told.
+            let _ = timeout(PATIENCE, ask(&*model, request, &mut named)).await;
+            named
+        });
         Naming { task, meanwhile }
     }
 
@@ -64,10 +70,17 @@ impl Naming {
         self.task.is_finished()
     }
 
-    /// `None`: there is none, and the session keeps the name it has.
-    pub(super) async fn title(mut self) -> Option<String> {
-        (&mut self.task).await.ok().flatten()
+    pub(super) async fn named(mut self) -> Named {
+        (&mut self.task).await.unwrap_or_default()
     }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    /// `None`: the session keeps the name it has.
+    pub(super) title: Option<String>,
+    pub(super) used: Used,
 }
 
 impl Drop for Naming {
@@ -76,20 +89,25 @@ impl Drop for Naming {
     }
 }
 
-async fn ask(model: &dyn Model, request: Request) -> Option<String> {
+async fn ask(model: &dyn Model, request: Request, named: &mut Named) {
     let mut pieces = model.ask(request);
     let mut said = String::new();
     while let Some(piece) = pieces.next().await {
-        match piece.ok()? {
+        let Ok(piece) = piece else { return };
+        match piece {
             Piece::Text(text) => said.push_str(&text),
-            Piece::Ended { .. } => break,
+            Piece::Ended { usage, .. } => {
+                named.used = Used::by(model.about(), usage);
+                break;
+            }
             Piece::Thought(_) | Piece::ThoughtEnded { .. } | Piece::CallBegan { .. } | Piece::CallInput { .. } => {}
         }
         if said.len() > SENT {
             break;
         }
     }
-    short(said.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '*' | '#' | '`')))
+    let said = said.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '*' | '#' | '`'));
+    named.title = short(said);
 }
 
 #[cfg(test)]

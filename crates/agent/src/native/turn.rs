@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tolka_facts::event::{Cost, Failed, Finish, Noticed, RetryScheduled, Severity, Stop, Usage, UsageSet};
+use tolka_facts::event::{Failed, Finish, Noticed, RetryScheduled, Severity, Stop, UsageSet};
 use tolka_facts::{Block, Draft, Json, NoBlobs};
 
 use super::conversation::Conversation;
@@ -11,10 +11,11 @@ use super::halt::{Halt, Why};
 use super::mind::NativeMind;
 use super::model::{Model, Request, ToolSpec};
 use super::running::{Repeats, run_written};
+use super::spent::{Spent, Used};
 use super::step::{Answer, Heard, Step};
 use super::tools::Scene;
 use super::{attachments, failure, prompted, retry};
-use crate::{Gone, ModelAbout, Price, Prompt, Teller};
+use crate::{Gone, Prompt, Teller};
 
 /// Why a turn is over.
 pub(super) enum Stopped {
@@ -23,28 +24,21 @@ pub(super) enum Stopped {
     Halted(Why),
 }
 
-/// What a turn has used so far.
-#[derive(Debug, Default)]
-pub(super) struct Spent {
-    pub(super) usage: Option<Usage>,
-    pub(super) cost: Option<f64>,
-    /// What the session had cost before.
-    pub(super) before: f64,
-}
-
 /// A turn that runs.
 pub(super) struct Turn<'a, 'h> {
     pub(super) mind: &'a mut NativeMind,
     pub(super) teller: &'a Teller,
     pub(super) model: Arc<dyn Model>,
     pub(super) conversation: Conversation,
-    pub(super) system: String,
-    pub(super) specs: Vec<ToolSpec>,
+    pub(super) system: Arc<str>,
+    pub(super) specs: Arc<[ToolSpec]>,
     /// The names of `specs`.
     pub(super) offered: HashSet<String>,
     pub(super) scene: Scene<'a>,
     pub(super) halt: &'a mut Halt<'h>,
     pub(super) spent: &'a mut Spent,
+    /// Tokens that the last step took in and gave.
+    pub(super) used: Option<u64>,
 }
 
 /// What is asked of the model once more, or why it is not.
@@ -76,7 +70,11 @@ impl Turn<'_, '_> {
                 false => run_written(&self.mind.tools, &answer.calls, &self.scene, self.halt).await?,
             };
             self.teller.tell(Draft::agent(answer.ended)).await?;
-            self.mind.tell_name(self.teller).await?;
+            let cost = self.spent.cost;
+            self.mind.tell_name(self.teller, self.spent).await?;
+            if self.spent.cost != cost {
+                self.tell_usage().await?;
+            }
             if refused == Refused::Yes && answer.calls.is_empty() {
                 return Ok(Stopped::Done(Stop::Refusal));
             }
@@ -143,14 +141,16 @@ impl Turn<'_, '_> {
             };
             let pieces = self.model.ask(Request {
                 system: self.system.clone(),
-                messages: self.conversation.messages().to_vec(),
+                messages: self.conversation.messages(),
                 tools: self.specs.clone(),
             });
             let error = match step.listen(pieces, &mut self.conversation, self.halt).await? {
                 Heard::Ended { finish, is_refusal, usage } => {
-                    let cost = usage.and_then(|usage| price(self.model.about(), usage));
-                    let answer = step.end(finish, usage, cost);
-                    self.spend(usage, cost).await?;
+                    let used = Used::by(self.model.about(), usage);
+                    let answer = step.end(finish, used);
+                    self.spent.add(used);
+                    self.used = usage.map(|usage| usage.total());
+                    self.tell_usage().await?;
                     let refused = if is_refusal { Refused::Yes } else { Refused::No };
                     return Ok(Asked::Answered(answer, finish, refused));
                 }
@@ -187,27 +187,11 @@ impl Turn<'_, '_> {
         }
     }
 
-    async fn spend(&mut self, usage: Option<Usage>, cost: Option<f64>) -> Result<(), Gone> {
-        let Some(usage) = usage else { return Ok(()) };
-        *self.spent.usage.get_or_insert_default() += usage;
-        if let Some(cost) = cost {
-            *self.spent.cost.get_or_insert_default() += cost;
-        }
-        let Some(size) = self.model.about().context else { return Ok(()) };
-        let amount = self.spent.cost.map(|cost| cost + self.spent.before);
-        let cost = amount.map(|amount| Cost { amount, currency: "USD".to_owned() });
-        self.teller.tell(Draft::agent(UsageSet { used: usage.total(), size, cost })).await
+    /// Tells how full the model is and what the session has cost.
+    async fn tell_usage(&mut self) -> Result<(), Gone> {
+        let (Some(used), Some(size)) = (self.used, self.model.about().context) else { return Ok(()) };
+        self.teller.tell(Draft::agent(UsageSet { used, size, cost: self.spent.of_session() })).await
     }
-}
-
-/// In US dollars. `None`: no price is known.
-fn price(about: &ModelAbout, usage: Usage) -> Option<f64> {
-    let Price { input, output, cache_read, cache_write } = about.price?;
-    let millionths = usage.input as f64 * input
-        + (usage.output + usage.reasoning) as f64 * output
-        + usage.cache_read as f64 * cache_read
-        + usage.cache_write as f64 * cache_write;
-    Some(millionths / 1e6)
 }
 
 pub(super) async fn notice(teller: &Teller, title: &str, description: String) -> Result<(), Gone> {

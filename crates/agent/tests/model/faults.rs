@@ -182,7 +182,7 @@ async fn the_provider_refuses_what_real_ones_refuse() {
     for (_, model) in both(&provider) {
         let first = said(model.ask(prompt("hello"))).await;
         let mut without_result = prompt("hello");
-        without_result.messages.push(tolka_agent::native::model::Message::Model(first.outputs));
+        without_result.messages.push(tolka_agent::native::model::Message::Model(first.outputs).into());
         without_result.messages.extend(prompt("go on").messages);
         let error = failed(model.ask(without_result.clone())).await;
         assert_eq!(error.kind, ModelErrorKind::Rejected, "{error}");

@@ -112,9 +112,9 @@ pub(crate) fn openai(provider: &Scripted) -> Box<dyn Model> {
 pub(crate) fn prompt(text: &str) -> Request {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     Request {
-        system: "You are a test.".to_owned(),
-        messages: vec![Message::User(vec![Input::Text(text.to_owned())])],
-        tools: vec![ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema }],
+        system: "You are a test.".into(),
+        messages: vec![Message::User(vec![Input::Text(text.to_owned())]).into()],
+        tools: [ToolSpec { name: "read".to_owned(), description: "Reads a file.".to_owned(), schema }].into(),
     }
 }
 
@@ -128,13 +128,13 @@ pub(crate) fn both(provider: &Scripted) -> [(&'static str, Box<dyn Model>); 2] {
 
 /// The request with an answer and the results of its calls after it.
 pub(crate) fn with_results(mut request: Request, said: &Said, result: &str) -> Request {
-    request.messages.push(Message::Model(said.outputs.clone()));
+    request.messages.push(Message::Model(said.outputs.clone()).into());
     let results = said.outputs.iter().filter_map(|output| match output {
         Output::Call { id, .. } => {
             Some(Returned { call: id.clone(), content: vec![Input::Text(result.to_owned())], is_error: false })
         }
         Output::Text(_) | Output::Thought { .. } => None,
     });
-    request.messages.push(Message::Results(results.collect()));
+    request.messages.push(Message::Results(results.collect()).into());
     request
 }

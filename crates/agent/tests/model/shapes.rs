@@ -235,7 +235,7 @@ async fn what_hangs_on_calls_goes_back_with_them() {
     let provider =
         tolka_scripted::Scripted::start(tolka_scripted::Script::of([tolka_scripted::Answer::text("Done.")])).unwrap();
     let request = crate::said::with_results(prompt("go"), &first, "x");
-    assert!(matches!(request.messages[1], Message::Model(_)));
+    assert!(matches!(*request.messages[1], Message::Model(_)));
     said(crate::said::openai(&provider).ask(request)).await;
     let sent = &provider.requests()[0].body["messages"][2]["tool_calls"];
     assert_eq!((&sent[0]["extra_content"], &sent[1]["extra_content"]), (&signed, &Value::Null));

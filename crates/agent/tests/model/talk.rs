@@ -1,5 +1,7 @@
 //! Conversations with the scripted provider, which refuses what the real ones refuse.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -111,9 +113,9 @@ async fn a_conversation_can_go_on_with_another_provider() {
     let provider = Scripted::start(Script::of([first, Answer::text("Done.").for_ever()])).unwrap();
     let first = said(openai(&provider).ask(prompt("begin"))).await;
     let mut request = with_results(prompt("begin"), &first, "");
-    request.messages.push(Message::Model(vec![Output::Text(String::new())]));
-    request.messages.push(Message::User(vec![Input::Text("go on".to_owned())]));
-    request.messages.push(Message::User(vec![Input::Text("please".to_owned())]));
+    request.messages.push(Message::Model(vec![Output::Text(String::new())]).into());
+    request.messages.push(Message::User(vec![Input::Text("go on".to_owned())]).into());
+    request.messages.push(Message::User(vec![Input::Text("please".to_owned())]).into());
     for (_, model) in both(&provider) {
         assert_eq!(said(model.ask(request.clone())).await.outputs, [text("Done.")]);
     }
@@ -127,15 +129,18 @@ async fn pictures_and_files_are_sent() {
     let file =
         |name: &str, mime: &str, data: &str| Input::File { name: name.into(), mime: mime.into(), data: data.into() };
     let mut request = prompt("what is it?");
-    request.messages.push(Message::User(vec![
-        picture.clone(),
-        file("a.pdf", "application/pdf", "JVBERi0="),
-        file("a.csv", "text/csv", "YSxi"),
-    ]));
+    request.messages.push(
+        Message::User(vec![
+            picture.clone(),
+            file("a.pdf", "application/pdf", "JVBERi0="),
+            file("a.csv", "text/csv", "YSxi"),
+        ])
+        .into(),
+    );
     for (wire, model) in both(&provider) {
         let first = said(model.ask(request.clone())).await;
         let mut request = with_results(request.clone(), &first, "a picture");
-        let Some(Message::Results(results)) = request.messages.last_mut() else { panic!() };
+        let Message::Results(results) = Arc::make_mut(request.messages.last_mut().unwrap()) else { panic!() };
         results[0].content.push(picture.clone());
         results[0].is_error = true;
         said(model.ask(request)).await;
@@ -245,12 +250,10 @@ async fn settings_are_sent() {
     // Another model made the calls, without a thought.
     let mut request = prompt("hello");
     let call = Output::Call { id: "c".to_owned(), name: "read".to_owned(), input: tolka_facts::Json::of(&json!({})) };
-    request.messages.push(Message::Model(vec![call]));
-    request.messages.push(Message::Results(vec![Returned {
-        call: "c".to_owned(),
-        content: Vec::new(),
-        is_error: false,
-    }]));
+    request.messages.push(Message::Model(vec![call]).into());
+    request
+        .messages
+        .push(Message::Results(vec![Returned { call: "c".to_owned(), content: Vec::new(), is_error: false }]).into());
     said(thinker.ask(request)).await;
     assert_eq!(provider.requests().pop().unwrap().body["thinking"], json!(null));
 }

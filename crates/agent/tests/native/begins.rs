@@ -6,7 +6,7 @@ use serde_json::json;
 use tolka_agent::native::model::{Input, Message, Model};
 use tolka_agent::native::settings::Titles;
 use tolka_agent::{Agent, UNNAMED, native::Native};
-use tolka_facts::event::Stop;
+use tolka_facts::event::{Model as ModelName, Stop};
 use tolka_facts::{Block, Event, Json};
 
 use crate::hall::{Act, Hall};
@@ -47,6 +47,27 @@ async fn a_model_gives_the_title_and_never_delays_the_turn() {
         hall.title = "Fix them".to_owned();
         assert_eq!(hall.say("More").await.stop, Stop::EndTurn);
         assert_eq!(titles(&hall), expected);
+    }
+}
+
+/// What the title took is in the usage of the turn that tells it, and in what the session costs.
+#[tokio::test(start_paused = true)]
+async fn a_title_is_paid_for() {
+    let one = 125e-6;
+    for (is_renamed, title) in [(false, "Tests, fixed"), (true, "Mine")] {
+        let model = Script::titling(vec![text("Tests, fixed"), ends()], vec![vec![text("Yes."), ends()]]);
+        let mut hall = Hall::open(vec![model.clone()]);
+        hall.settings.titles = Titles::Model;
+        hall.title = UNNAMED.to_owned();
+        let first = hall.say("Fix them").await;
+        model.titled().await;
+        hall.title = if is_renamed { title.to_owned() } else { "Fix them".to_owned() };
+        let second = hall.say("More").await;
+        let inputs = [first, second].map(|ended| (ended.usage.unwrap().input, ended.cost.unwrap()));
+        assert_eq!(inputs.map(|(input, _)| input).iter().sum::<u64>(), 300, "two steps and a title: {inputs:?}");
+        assert!((inputs.iter().map(|(_, cost)| cost).sum::<f64>() - 3.0 * one).abs() < 1e-12, "{inputs:?}");
+        let cost = hall.memory.view().tip.head.cost.unwrap().amount;
+        assert!((cost - 3.0 * one).abs() < 1e-12, "{cost}");
     }
 }
 
@@ -149,6 +170,17 @@ async fn an_agent_says_what_it_has() {
     let models: Vec<String> = agent.models().into_iter().map(|about| about.model.id).collect();
     assert_eq!(models, ["one", "two"]);
     assert_eq!(agent.model().id, "one");
+    let named = |provider: &str, id: &str| ModelName { provider: provider.into(), id: id.into() };
+    for (provider, id, expected) in [
+        ("script", "two", Some("two")),
+        ("", "two", Some("two")),
+        ("", "three", None),
+        ("other", "two", None),
+        ("script", "", None),
+    ] {
+        let found = agent.find_model(&named(provider, id));
+        assert_eq!(found, expected.map(|id| named("script", id)), "{provider}/{id}");
+    }
     let modes: Vec<String> = agent.modes().into_iter().map(|mode| mode.name).collect();
     assert_eq!(modes, ["build", "plan"]);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tolka_agent::native::Native;
-use tolka_agent::native::model::{Model, Request};
+use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{
@@ -92,6 +92,8 @@ pub(crate) enum Act {
 pub(crate) enum Person {
     Allows,
     Rejects,
+    /// Allows, after so long.
+    Dawdles(Duration),
     /// Never answers.
     Sleeps,
 }
@@ -273,12 +275,20 @@ impl Hall {
                     self.unanswered.push(answer);
                     return act;
                 }
-                let allows = self.person == Person::Allows;
+                let allows = self.person != Person::Rejects;
                 let option = ask.options.iter().find(|option| option.kind.allows() == allows).unwrap().id.clone();
                 let (request, by) = (ask.request, "test".to_owned());
                 let answered = PermissionAnswered { request, option: Some(option.clone()), by, reason: None };
                 self.memory.stamp(Draft::client(answered), Vec::new());
-                let _ = answer.send(Some(Chosen { option, reason: None }));
+                let chosen = Some(Chosen { option, reason: None });
+                if let Person::Dawdles(time) = self.person {
+                    tokio::spawn(async move {
+                        tokio::time::sleep(time).await;
+                        let _ = answer.send(chosen);
+                    });
+                } else {
+                    let _ = answer.send(chosen);
+                }
                 act
             }
             Said::Question(draft, _, answer) => {
@@ -308,7 +318,7 @@ impl Hall {
 
     /// What a new mind sends first, that remembers only the first `count` facts, with whatever they left open ended as a
     /// crash leaves it.
-    pub(crate) async fn sent_after(&self, count: usize) -> Request {
+    pub(crate) async fn sent_after(&self, count: usize) -> super::script::Asked {
         let model = super::script::Script::new(Vec::new());
         let memory = self.memory.until(count);
         let mut settings = self.settings.clone();

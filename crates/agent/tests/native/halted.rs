@@ -121,6 +121,22 @@ async fn a_turn_ends_when_its_time_is_over_and_says_so() {
     assert!(noticed(&hall).contains("2 minutes"), "{}", noticed(&hall));
 }
 
+/// What a person takes to answer is not the turn's time.
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_person_takes_nothing_of_the_turns_time() {
+    let asks = || calls([("write", json!({ "filePath": "a.txt", "content": "a" }))]);
+    let model = Script::new(vec![asks(), asks(), vec![text("Well"), Line::Hangs]]);
+    let mut hall = Hall::open(vec![model]);
+    hall.ask_for_all();
+    hall.settings.turn = Duration::from_secs(120);
+    hall.person = Person::Dawdles(Duration::from_secs(1000));
+    let began = tokio::time::Instant::now();
+    assert_eq!(hall.say("Hi").await.stop, Stop::MaxTurnRequests);
+    let took = began.elapsed().as_secs();
+    assert!((2120..2130).contains(&took), "{took}");
+    assert!(hall.folder.path().join("a.txt").exists());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_turn_ends_after_so_many_steps_and_says_so() {
     let plays = (0..9).map(|n| calls([("glob", json!({ "pattern": format!("*{n}") }))])).collect();

@@ -21,6 +21,8 @@ struct Turn {
     /// After so many facts of the turn.
     cancel: Option<usize>,
     steer: Option<usize>,
+    /// Which message is hidden before it.
+    hide: Option<usize>,
 }
 
 fn lines() -> impl Strategy<Value = Vec<Line>> {
@@ -37,6 +39,8 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
         1 => Just(vec![began(7, "x", "read"), input(7, "{\"filePath\": \"a.t"), text("and"), input(7, "xt\"}")]),
         1 => prop_oneof![Just("{\"half"), Just("[1]"), Just("null"), Just("{\n}")]
             .prop_map(|given| vec![began(9, "", "glob"), input(9, given)]),
+        1 => prop_oneof![Just(""), Just("null"), Just("[1]")]
+            .prop_map(|given| vec![began(11, "", "unheard_of"), input(11, given)]),
         1 => Just(vec![input(40, "{}")]),
     ]
 }
@@ -101,8 +105,16 @@ fn turn() -> impl Strategy<Value = Turn> {
         context,
         proptest::option::weighted(0.3, 1..40usize),
         proptest::option::weighted(0.3, 1..20usize),
+        proptest::option::weighted(0.2, 0..10usize),
     )
-        .prop_map(|(plays, content, context, cancel, steer)| Turn { plays, content, context, cancel, steer })
+        .prop_map(|(plays, content, context, cancel, steer, hide)| Turn {
+            plays,
+            content,
+            context,
+            cancel,
+            steer,
+            hide,
+        })
 }
 
 proptest! {
@@ -111,20 +123,51 @@ proptest! {
     #[test]
     fn what_the_model_is_sent_is_a_function_of_the_facts(turns in proptest::collection::vec(turn(), 1..4)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(check(turns));
+        runtime.block_on(check(turns.clone(), Minds::One));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        runtime.block_on(check(turns, Minds::Many));
     }
 }
 
-async fn check(turns: Vec<Turn>) {
+#[tokio::test(start_paused = true)]
+async fn a_call_of_nothing_without_input_is_the_same_afterwards() {
+    for given in [None, Some("null"), Some("{\"a\":")] {
+        let mut play = vec![began(0, "", "unheard_of")];
+        play.extend(given.map(|given| input(0, given)));
+        play.push(ends());
+        let (content, context) = (vec![Block::text("Go")], None);
+        let turn = Turn { plays: vec![play], content, context, cancel: None, steer: None, hide: None };
+        check(vec![turn], Minds::One).await;
+    }
+}
+
+/// What does the turns: one mind that stays, and remembers what it made of the past; or a new one for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Minds {
+    One,
+    Many,
+}
+
+async fn check(turns: Vec<Turn>, minds: Minds) {
     let mut hall = Hall::open(Vec::new());
     let folder = hall.folder.path().to_owned();
     std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
     std::fs::write(folder.join("picture.png"), PNG).unwrap();
-    // A mind is opened with its models: each turn has its own of each.
+    // A mind is opened with its models: what was not played in one turn is played in the next where the mind stays.
     let mut asked = Vec::new();
+    let stays = Script::new(turns.iter().flat_map(|turn| turn.plays.clone()).collect());
+    if minds == Minds::One {
+        hall.renew(vec![stays.clone()]);
+    }
     for turn in turns {
         let model = Script::new(turn.plays);
-        hall.renew(vec![model.clone()]);
+        if minds == Minds::Many {
+            hall.renew(vec![model.clone()]);
+        }
+        let messages = hall.memory.view().messages.len();
+        if let Some(hidden) = turn.hide.filter(|_| messages > 0) {
+            hall.hide(hidden % messages);
+        }
         let mut told = 0;
         let content = turn.content.into_iter().map(|block| at_home(block, folder.to_str().unwrap())).collect();
         hall.prompt(content, turn.context.map(Json::from), |_| {
@@ -138,6 +181,7 @@ async fn check(turns: Vec<Turn>) {
         .await;
         asked.extend(model.asked());
     }
+    asked.extend(stays.asked());
     // Files change behind the session's back; what was read of them does not.
     std::fs::write(folder.join("a.txt"), "other").unwrap();
     let facts = hall.facts();

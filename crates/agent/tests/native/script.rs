@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tolka_agent::native::model::{Model, ModelError, ModelErrorKind, Piece, Pieces, Request};
+use tolka_agent::native::model::{Message, Model, ModelError, ModelErrorKind, Piece, Pieces, Request, ToolSpec};
 use tolka_agent::{ModelAbout, Price};
 use tolka_facts::Json;
 use tolka_facts::event::{Finish, Model as ModelName, Usage};
@@ -32,7 +32,22 @@ pub(crate) struct Script {
     title: Option<Play>,
     titled: Notify,
     /// All that it was asked but titles.
-    asked: Mutex<Vec<Request>>,
+    asked: Mutex<Vec<Asked>>,
+}
+
+/// A request, as it was at the time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) system: String,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) tools: Vec<ToolSpec>,
+}
+
+impl From<Request> for Asked {
+    fn from(Request { system, messages, tools }: Request) -> Self {
+        let messages = messages.into_iter().map(|message| (*message).clone()).collect();
+        Asked { system: system.as_ref().to_owned(), messages, tools: tools.to_vec() }
+    }
 }
 
 impl Script {
@@ -41,13 +56,16 @@ impl Script {
     }
 
     pub(crate) fn named(id: &str, plays: Vec<Play>) -> Arc<Self> {
-        let about = ModelAbout {
+        Arc::new(Script::of(Script::about(id), None, plays))
+    }
+
+    fn about(id: &str) -> ModelAbout {
+        ModelAbout {
             context: Some(1000),
             price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
             sees_images: true,
             ..ModelAbout::named(ModelName { provider: "script".into(), id: id.into() })
-        };
-        Arc::new(Script::of(about, None, plays))
+        }
     }
 
     pub(crate) fn blind() -> Arc<Self> {
@@ -57,8 +75,7 @@ impl Script {
 
     /// It gives titles too.
     pub(crate) fn titling(title: Play, plays: Vec<Play>) -> Arc<Self> {
-        let about = ModelAbout::named(ModelName { provider: "script".into(), id: "m".into() });
-        Arc::new(Script::of(about, Some(title), plays))
+        Arc::new(Script::of(Script::about("m"), Some(title), plays))
     }
 
     fn of(about: ModelAbout, title: Option<Play>, plays: Vec<Play>) -> Self {
@@ -73,7 +90,7 @@ impl Script {
         tokio::task::yield_now().await;
     }
 
-    pub(crate) fn asked(&self) -> Vec<Request> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -88,7 +105,7 @@ impl Model for Script {
             self.titled.notify_one();
             return said(title);
         }
-        self.asked.lock().unwrap().push(request);
+        self.asked.lock().unwrap().push(request.into());
         let play = self.plays.lock().unwrap().pop_front().unwrap_or_else(|| vec![text("And so on."), ends()]);
         said(play)
     }

@@ -53,9 +53,7 @@ impl Message {
         let text = std::iter::once(Block::text(self.content));
         let links = self.attachments.iter().map(|attachment| attachment.link(&head.workspace));
         let content = text.chain(links).collect();
-        // A model without a provider is one of the session's.
-        let provider = self.provider.or_else(|| head.model.as_ref().map(|model| model.provider.clone()));
-        let model = self.model.map(|id| Model { provider: provider.unwrap_or_default(), id });
+        let model = self.model.map(|id| Model { provider: self.provider.unwrap_or_default(), id });
         let listed: Vec<Value> = self.attachments.iter().map(Attachment::json).collect();
         let context = (!listed.is_empty()).then(|| Json::from(json!({ "attachments": listed })));
         PromptRequest { content, key: self.key, model, context, ..PromptRequest::default() }
@@ -132,10 +130,9 @@ mod tests {
             json!({ "content": "hi", "client_request_id": "k", "attachments": [], "provider": null, "model": "m" });
         let today = read(&today).unwrap();
         assert!(!today.is_plain);
-        let head = Head { model: Some(Model { provider: "p".into(), id: "old".into() }), ..Head::default() };
-        let request = today.into_request(&head);
+        let request = today.into_request(&Head::default());
         assert_eq!(request.key.as_deref(), Some("k"));
-        assert_eq!(request.model, Some(Model { provider: "p".into(), id: "m".into() }));
+        assert_eq!(request.model, Some(Model { provider: String::new(), id: "m".into() }));
         assert_eq!(request.context, None);
     }
 

@@ -45,7 +45,7 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
         (Some(provider), Some(id)) => Some(Model { provider: provider.to_owned(), id: id.to_owned() }),
         _ => None,
     };
-    let model = model.filter(|model| app.has_model(None, model));
+    let model = model.and_then(|model| app.find_model(None, &model));
     let new = NewSession { workspace: app.workspace(None)?, title, model, ..NewSession::default() };
     let tip = app.desk.create(new).await?;
     Ok(Json(shapes::detailed_session(&tip.head)).into_response())

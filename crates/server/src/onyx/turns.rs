@@ -9,7 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{CommonError, Profile};
-use tolka_facts::event::Stop;
+use tolka_facts::event::{Model, Stop};
 use tolka_facts::{Event, Json as Raw, SessionId, Tip, TurnId};
 use tolka_journal::Mark;
 use tolka_session::Accepted;
@@ -54,7 +54,13 @@ pub(super) async fn send_message(
 async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Accepted), Fault> {
     let head = find(app, id).await?.head;
     let mut request = message.into_request(&head);
-    request.model = request.model.filter(|model| app.has_model(Some(&head.agent), model));
+    let known = |model: &Model| app.find_model(Some(&head.agent), model);
+    // A model without a provider is one of the session's, if that has one of this id.
+    let of_session = |model: &Model| match (&head.model, model.provider.as_str()) {
+        (Some(usual), "") => known(&Model { provider: usual.provider.clone(), id: model.id.clone() }),
+        _ => None,
+    };
+    request.model = request.model.and_then(|model| of_session(&model).or_else(|| known(&model)));
     let accepted = app.desk.prompt(&head.id, request).await?;
     Ok((head.id, accepted))
 }

@@ -22,16 +22,16 @@ pub(super) struct Choice {
 }
 
 pub(super) fn for_new_session(app: &App, body: &Value) -> Result<Choice, Fault> {
-    let model = model(body)?;
-    let owner = model.as_ref().and_then(|model| owner(app, model));
-    let mut choice = Choice { agent: None, mode: None, model: model.filter(|_| owner.is_some()) };
+    let wanted = model(body)?;
+    let (owner, model) = wanted.and_then(|model| owner(app, &model)).unzip();
+    let mut choice = Choice { agent: None, mode: None, model };
     let mut agent = owner.or_else(|| app.desk.agents().first());
     match text_field(body, "agent")? {
         None | Some("") => {}
         // Our own names are no part of OpenCode's list, but whoever writes one means it.
         Some(name) if named(app, name).is_some() => {
             agent = named(app, name);
-            choice.model = choice.model.filter(|model| agent.is_some_and(|agent| brings(agent.as_ref(), model)));
+            choice.model = choice.model.and_then(|model| agent?.find_model(&model));
         }
         Some(name) => choice.mode = Some(mode(agent, name)?),
     }
@@ -50,13 +50,13 @@ pub(super) fn in_session(app: &App, head: &Head, body: &Value) -> Result<Choice,
         Some(name) => Some(mode(agent, name)?),
     };
     let Some(model) = model(body)? else { return Ok(Choice { agent: None, mode, model: None }) };
-    let choices = agent.map(|agent| agent.models()).unwrap_or_default();
-    if choices.iter().any(|known| known.model == model) {
+    if let Some(model) = agent.and_then(|agent| agent.find_model(&model)) {
         return Ok(Choice { agent: None, mode, model: Some(model) });
     }
+    let choices = agent.map(|agent| agent.models()).unwrap_or_default();
     let name = format!("{}/{}", model.provider, model.id);
     match owner(app, &model) {
-        Some(owner) if head.model.as_ref() != Some(&model) => Err(Fault::BadRequest(format!(
+        Some((owner, _)) if head.model.as_ref() != Some(&model) => Err(Fault::BadRequest(format!(
             "This session is with `{}`; to work with `{}` ({name}), start a new one.",
             head.agent,
             owner.name(),
@@ -72,12 +72,9 @@ fn named<'a>(app: &'a App, name: &str) -> Option<&'a Arc<dyn Agent>> {
     app.desk.agents().iter().find(|agent| agent.name() == name)
 }
 
-fn brings(agent: &dyn Agent, model: &Model) -> bool {
-    agent.models().iter().any(|known| known.model == *model)
-}
-
-fn owner<'a>(app: &'a App, model: &Model) -> Option<&'a Arc<dyn Agent>> {
-    app.desk.agents().iter().find(|agent| brings(agent.as_ref(), model))
+/// The agent that brings a model, and the model by its whole name.
+fn owner<'a>(app: &'a App, model: &Model) -> Option<(&'a Arc<dyn Agent>, Model)> {
+    app.desk.agents().iter().find_map(|agent| Some((agent, agent.find_model(model)?)))
 }
 
 fn mode(agent: Option<&Arc<dyn Agent>>, name: &str) -> Result<String, Fault> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tolka_agent::Teller;
-use tolka_facts::event::{Finish, PromptSteered, StepEnded, StepStarted, Stop};
+use tolka_facts::event::{Finish, Model, PromptSteered, StepEnded, StepStarted, Stop};
 use tolka_facts::{Block, Draft, Event, Fact, Role, SessionId, Time, View};
 use tolka_journal::{Journal, Scope};
 use tolka_session::PromptRequest;
@@ -79,6 +79,35 @@ async fn a_turn_takes_the_prompts_that_are_meant_for_it() {
     let of_turn = [mine(Role::User), mine(Role::Agent), mine(Role::User), mine(Role::Agent)];
     assert_eq!(told[..4], of_turn, "it stands between the two steps");
     assert_eq!(view.messages[2].id, meant.message);
+}
+
+/// A turn does not change its way of working, nor its model, in the middle.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_names_another_way_of_working_waits_for_its_own_turn() {
+    let world = World::new();
+    let session = begun(&world).await;
+    let running = world.desk.tip(&session).await.unwrap().turn.unwrap().id;
+    let model = |provider: &str, id: &str| Some(Model { provider: provider.into(), id: id.into() });
+    let mode = |name: &str| Some(name.to_owned());
+    for (agent, model, is_meant) in [
+        (mode("build"), None, true),
+        (None, model("test", "puppet"), true),
+        (None, model("", "puppet"), true),
+        (mode("plan"), None, false),
+        (None, model("test", "other"), false),
+        (mode("build"), model("", "other"), false),
+    ] {
+        let words = format!("{agent:?} {model:?}");
+        let request = PromptRequest { agent, model, ..steering("ways") };
+        let accepted = world.desk.prompt(&session, request).await.unwrap();
+        assert_eq!(accepted.steers, is_meant.then(|| running.clone()), "{words}");
+    }
+    world.go.notify_one();
+    world.ended(&session, 4).await;
+    let texts = texts(&world.facts(&session).await);
+    assert_eq!(texts.iter().filter(|text| text.starts_with("heard")).count(), 3, "{texts:?}");
+    assert!(texts.contains(&"Some(\"plan\") Some(\"puppet\")".to_owned()), "{texts:?}");
+    assert!(texts.contains(&"Some(\"build\") Some(\"other\")".to_owned()), "{texts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -48,7 +48,7 @@ fn tell(found: &Catalogue) -> Result<()> {
         print::line(line.trim_end())?;
     }
     for provider in found.usable.iter().filter(|provider| provider.models.is_empty()) {
-        print::line(format_args!("  {}/…  any model that {} has", provider.name, provider.base_url.as_str()))?;
+        print::line(format_args!("  {}/…  any model that {} has", provider.name, provider.base_url.shown()))?;
     }
     if listed.is_empty() {
         print::line("no model can be used now; set one of the variables below, or start Ollama")?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
+use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
 
 use super::values::{BaseUrl, Ordered, Time, Variable, Which};
@@ -152,7 +153,7 @@ pub(crate) struct ProviderEntry {
     #[serde(deserialize_with = "no_key")]
     #[allow(dead_code, reason = "nothing is ever in it")]
     api_key: (),
-    pub(crate) headers: Ordered<String>,
+    pub(crate) headers: Ordered<Secret>,
     pub(crate) connect_timeout: Option<Time>,
     pub(crate) answer_timeout: Option<Time>,
     pub(crate) idle_timeout: Option<Time>,
@@ -249,7 +250,7 @@ impl ProviderEntry {
         }
         for header in &self.headers.0 {
             let is_good = header.name.parse::<hyper::header::HeaderName>().is_ok()
-                && header.value.parse::<hyper::header::HeaderValue>().is_ok();
+                && header.value.expose().parse::<hyper::header::HeaderValue>().is_ok();
             if !is_good {
                 return Err((Some(header.span.clone()), format!("`{}` is no header that can be sent", header.name)));
             }

@@ -136,3 +136,16 @@ fn a_file_that_was_named_has_to_be_there() {
     std::fs::write(folder.path().join("tolka/tolka.toml"), "model = \"openai/gpt-5\"").unwrap();
     assert!(ConfigArgs::default().read(&environment).unwrap().model.is_some());
 }
+
+#[test]
+fn what_may_be_secret_is_not_shown() {
+    let config = parse(
+        "[providers.work]\nwire = \"openai\"\nbase_url = \"https://example.com/v1?key=sk-1234\"\n\
+         headers = { x-team = \"sk-5678\" }",
+    )
+    .unwrap();
+    let work = config.providers.get("work").unwrap();
+    assert_eq!(work.headers.0[0].value.expose(), "sk-5678");
+    let shown = format!("{config:?}");
+    assert!(shown.contains("https://example.com/v1") && !shown.contains("sk-"), "{shown}");
+}

@@ -135,8 +135,8 @@ impl fmt::Display for Which {
     }
 }
 
-/// Where a provider answers, without a slash at its end.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+/// Where a provider answers, without a slash at its end. What stands after its `?` may be a key, and is not shown.
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct BaseUrl(String);
 
@@ -150,11 +150,22 @@ impl BaseUrl {
         &self.0
     }
 
+    /// As people may see it.
+    pub(crate) fn shown(&self) -> &str {
+        self.0.split('?').next().unwrap_or_default()
+    }
+
     /// Whether what is sent there stays on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let host = self.0.parse::<hyper::Uri>().ok().and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']');
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
+    }
+}
+
+impl fmt::Debug for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BaseUrl").field(&self.shown()).finish()
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) async fn models(provider: &Provider) -> Result<Vec<ModelEntry>, Strin
 
 /// As people know it: without the path of the wire.
 fn place(provider: &Provider) -> String {
-    provider.base_url.as_str().trim_end_matches("/v1").to_owned()
+    provider.base_url.shown().trim_end_matches("/v1").to_owned()
 }
 
 async fn is_there(place: &str) -> bool {

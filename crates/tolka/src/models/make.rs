@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use tolka_agent::native::model::{
-    AnswerLimit, Anthropic, AnthropicOptions, Endpoint, Model, OpenAi, OpenAiOptions, Secret,
-};
+use tolka_agent::native::model::{AnswerLimit, Anthropic, AnthropicOptions, Endpoint, Model, OpenAi, OpenAiOptions};
 use tolka_agent::{ModelAbout, Price};
 use tolka_facts::event::Model as Named;
 
@@ -33,10 +31,10 @@ impl Catalogue {
 impl Provider {
     fn endpoint(&self) -> Endpoint {
         let mut endpoint = Endpoint::new(self.base_url.as_str());
-        endpoint.key = self.key.as_ref().map(|key| Secret::new(key.expose()));
+        endpoint.key = self.key.clone();
         endpoint.key_name.clone_from(&self.key_name);
         let headers = self.entry.headers.0.iter();
-        endpoint.headers = headers.map(|header| (header.name.clone(), Secret::new(&header.value))).collect();
+        endpoint.headers = headers.map(|header| (header.name.clone(), header.value.clone())).collect();
         if let Some(time) = self.entry.connect_timeout {
             endpoint.connect = time.0;
         }

@@ -30,7 +30,7 @@ async fn each_variable_opens_its_provider() {
         let found = gather("", &[(variable, " k-123\n")]).await.unwrap();
         let [provider] = &found.usable[..] else { panic!("{variable}: {:?}", found.usable) };
         assert_eq!((provider.name.as_str(), provider.base_url.as_str()), (known.name, known.base_url));
-        assert_eq!(provider.key.as_ref().map(Key::expose), Some("k-123"));
+        assert_eq!(provider.key.as_ref().map(Secret::expose), Some("k-123"));
         let usual = found.usual.unwrap();
         assert_eq!((usual.provider.as_str(), usual.id.as_str()), (known.name, known.models[0].id));
         assert!(!format!("{provider:?}").contains("k-123"));
@@ -110,7 +110,7 @@ async fn a_key_may_be_in_a_file() {
     assert!(why(&gather(&config, &[]).await.unwrap(), "openai").contains("holds no key"));
     std::fs::write(&path, "k-in-a-file\n").unwrap();
     let found = gather(&config, &[]).await.unwrap();
-    assert_eq!(found.usable[0].key.as_ref().map(Key::expose), Some("k-in-a-file"));
+    assert_eq!(found.usable[0].key.as_ref().map(Secret::expose), Some("k-in-a-file"));
 }
 
 #[test]

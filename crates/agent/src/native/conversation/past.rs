@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use tolka_facts::event::Finish;
-use tolka_facts::{Blobs, Json, Part, PartId, Role, Tool, ToolStatus, TurnId, View};
+use tolka_facts::{Blobs, Json, Message, MessageId, Part, PartId, Role, Tool, ToolStatus, TurnId, View};
 
 use super::{ATTACHED, Conversation, Eyes};
-use crate::native::model::{Input, Message, Output};
+use crate::native::model::{Input, Message as Said, Output};
 use crate::native::prompted;
+use crate::native::step::INVALID;
 use crate::native::tools::{Outcome, Tools};
 
 /// What a step keeps for the provider: of the thought that `part` names, or of one without words that stood at place `at`
@@ -20,39 +21,90 @@ pub(in crate::native) struct Kept {
     pub(in crate::native) kept: Json,
 }
 
-/// Everything before the turn that runs. Prompts that wait are no part of it, nor is what was hidden.
-pub(in crate::native) fn rebuilt(view: &View, blobs: &dyn Blobs, running: &TurnId, eyes: Eyes) -> Conversation {
-    let mut conversation = Conversation::new(eyes);
-    let is_waiting = |turn: &TurnId| view.tip.queue.iter().any(|queued| queued.prompt.turn == *turn);
-    for message in &view.messages {
-        conversation.calls.extend(message.parts.iter().filter_map(|part| match part {
-            Part::Tool(tool) => Some(tool.call.clone()),
-            Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
-        }));
-        if message.hidden || message.turn == *running || is_waiting(&message.turn) {
-            continue;
-        }
-        match message.role {
-            Role::User => {
-                let blocks = message.parts.iter().filter_map(|part| match part {
-                    Part::Content(block) => Some(block),
-                    Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
-                });
-                conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
-            }
-            Role::Agent => match message.finish {
-                Some(Finish::Error) if !has_acted(&message.parts) => {}
-                Some(Finish::Cancelled | Finish::Error) => broken_off(&mut conversation, &message.parts, blobs),
-                Some(Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Unknown) | None => {
-                    step(&mut conversation, &message.parts, message.kept.as_ref(), blobs);
-                }
-            },
-        }
+/// What was made of the turns that have ended. Nothing but its being hidden changes a message of theirs, so that the next
+/// turn has only to add what came since: what tools gave can be long, and to read all of it again takes seconds.
+#[derive(Debug)]
+pub(in crate::native) struct Recollection {
+    conversation: Conversation,
+    /// The messages that it was made of, in their order.
+    of: Vec<Trace>,
+}
+
+#[derive(Debug, PartialEq)]
+struct Trace {
+    turn: TurnId,
+    message: MessageId,
+    hidden: bool,
+}
+
+impl Recollection {
+    pub(in crate::native) fn new() -> Self {
+        Recollection { conversation: Conversation::new(Eyes::Open), of: Vec::new() }
     }
-    // With its prompt hidden, an answer answers nothing, and no provider takes a conversation that begins with it.
-    let first = conversation.messages.iter().position(|message| matches!(message, Message::User(_)));
-    conversation.messages.drain(..first.unwrap_or(conversation.messages.len()));
-    conversation
+
+    /// Everything before the turn that runs. Prompts that wait are no part of it, nor is what was hidden.
+    pub(in crate::native) fn recall(
+        &mut self,
+        view: &View,
+        blobs: &dyn Blobs,
+        running: &TurnId,
+        eyes: Eyes,
+    ) -> Conversation {
+        let is_open = |message: &Message| {
+            message.turn == *running || view.tip.queue.iter().any(|queued| queued.prompt.turn == message.turn)
+        };
+        let ended = view.messages.iter().position(is_open).unwrap_or(view.messages.len());
+        let (ended, open) = view.messages.split_at(ended);
+        let traces = ended.iter().map(|message| Trace {
+            turn: message.turn.clone(),
+            message: message.id.clone(),
+            hidden: message.hidden,
+        });
+        let traces: Vec<Trace> = traces.collect();
+        if self.conversation.eyes != eyes || !traces.starts_with(&self.of) {
+            *self = Recollection { conversation: Conversation::new(eyes), of: Vec::new() };
+        }
+        for message in &ended[self.of.len()..] {
+            note_calls(&mut self.conversation, message);
+            if !message.hidden {
+                add(&mut self.conversation, message, blobs);
+            }
+        }
+        self.of = traces;
+        let mut conversation = self.conversation.clone();
+        open.iter().for_each(|message| note_calls(&mut conversation, message));
+        // With its prompt hidden, an answer answers nothing, and no provider takes a conversation that begins with it.
+        let first = conversation.messages.iter().position(|message| matches!(**message, Said::User(_)));
+        conversation.messages.drain(..first.unwrap_or(conversation.messages.len()));
+        conversation
+    }
+}
+
+/// Names of calls are never used again, not even those of calls that were hidden.
+fn note_calls(conversation: &mut Conversation, message: &Message) {
+    conversation.calls.extend(message.parts.iter().filter_map(|part| match part {
+        Part::Tool(tool) => Some(tool.call.clone()),
+        Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
+    }));
+}
+
+fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
+    match message.role {
+        Role::User => {
+            let blocks = message.parts.iter().filter_map(|part| match part {
+                Part::Content(block) => Some(block),
+                Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
+            });
+            conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
+        }
+        Role::Agent => match message.finish {
+            Some(Finish::Error) if !has_acted(&message.parts) => {}
+            Some(Finish::Cancelled | Finish::Error) => broken_off(conversation, &message.parts, blobs),
+            Some(Finish::Stop | Finish::ToolCalls | Finish::Length | Finish::Unknown) | None => {
+                step(conversation, &message.parts, message.kept.as_ref(), blobs);
+            }
+        },
+    }
 }
 
 /// Whether calls of the step were run, or about to be: all of its answer was there. Calls in an answer that was cut off fail.
@@ -118,11 +170,13 @@ fn name(tool: &Tool) -> String {
     if name.is_empty() { "tool".to_owned() } else { name }
 }
 
-/// What the model wrote; of a call that was told whole, what it was told with.
+/// What the model wrote; of a call that was told whole, what it was told with. A call of a tool that is not there is told
+/// with words of ours, which the model never wrote.
 fn input(tool: &Tool, blobs: &dyn Blobs) -> Json {
+    let is_ours = tool.name.as_deref() == Some(INVALID);
     match (tool.live_input.is_empty(), &tool.input) {
-        (true, Some(input)) => input.whole(blobs).into_owned(),
-        (true, None) => no_input(),
+        (true, Some(input)) if !is_ours => input.whole(blobs).into_owned(),
+        (true, _) => no_input(),
         (false, _) => input_of(&tool.live_input.to_string()).unwrap_or_else(|_| no_input()),
     }
 }

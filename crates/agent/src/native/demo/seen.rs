@@ -1,5 +1,7 @@
 //! What the script can tell from the conversation: how far this turn is, and what became of its calls.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::super::model::{Input, Message, Output, Request, Returned};
@@ -42,23 +44,23 @@ impl Called<'_> {
 
 impl<'a> Seen<'a> {
     pub(super) fn in_request(request: &'a Request) -> Self {
-        let is_prompt = |message: &Message| matches!(message, Message::User(_));
+        let is_prompt = |message: &Arc<Message>| matches!(**message, Message::User(_));
         let from = request.messages.iter().rposition(is_prompt).map_or(0, |at| at + 1);
         let (before, turn) = request.messages.split_at(from);
         let spoken = before.iter().rev().skip(1).take_while(|message| !is_prompt(message));
-        let last = spoken.filter_map(|message| match message {
+        let last = spoken.filter_map(|message| match &**message {
             Message::Model(said) => Some(said),
             Message::User(_) | Message::Results(_) => None,
         });
         let is_call = |output: &Output| matches!(output, Output::Call { .. });
         let is_interrupted = last.take(1).any(|said| said.iter().any(is_call));
         let results = || {
-            turn.iter().filter_map(|message| match message {
+            turn.iter().filter_map(|message| match &**message {
                 Message::Results(returned) => Some(returned),
                 Message::User(_) | Message::Model(_) => None,
             })
         };
-        let said = turn.iter().filter_map(|message| match message {
+        let said = turn.iter().filter_map(|message| match &**message {
             Message::Model(said) => Some(said),
             Message::User(_) | Message::Results(_) => None,
         });
@@ -84,23 +86,5 @@ impl<'a> Seen<'a> {
 
     pub(super) fn calls_of(&self, name: &str) -> impl Iterator<Item = &Called<'a>> {
         self.calls.iter().filter(move |call| call.name == name)
-    }
-
-    /// How much was sent.
-    pub(super) fn bytes(request: &Request) -> usize {
-        let input = |input: &Input| match input {
-            Input::Text(text) => text.len(),
-            Input::Image { data, .. } | Input::File { data, .. } => data.len(),
-        };
-        let output = |output: &Output| match output {
-            Output::Text(text) | Output::Thought { text, .. } => text.len(),
-            Output::Call { name, input, .. } => name.len() + input.get().len(),
-        };
-        let messages = request.messages.iter().map(|message| match message {
-            Message::User(inputs) => inputs.iter().map(input).sum::<usize>(),
-            Message::Model(outputs) => outputs.iter().map(output).sum(),
-            Message::Results(returned) => returned.iter().flat_map(|returned| &returned.content).map(input).sum(),
-        });
-        request.system.len() + messages.sum::<usize>()
     }
 }

@@ -28,7 +28,7 @@ impl Talk {
 
     fn prompt(&mut self) {
         self.plays = 0;
-        self.request.messages.push(Message::User(vec![Input::Text("whatever".to_owned())]));
+        self.request.messages.push(Message::User(vec![Input::Text("whatever".to_owned())]).into());
     }
 
     /// One step; its calls.
@@ -66,7 +66,7 @@ impl Talk {
         self.said += &text;
         self.plays += 1;
         assert!(self.plays < 20, "it does not come to an end: {}", self.said);
-        self.request.messages.push(Message::Model(outputs));
+        self.request.messages.push(Message::Model(outputs).into());
         calls
     }
 
@@ -83,7 +83,7 @@ impl Talk {
                 Returned { call: call.id.clone(), content: vec![Input::Text(words)], is_error: !went_well }
             });
             let returned = returned.collect();
-            self.request.messages.push(Message::Results(returned));
+            self.request.messages.push(Message::Results(returned).into());
             all.extend(calls);
         }
     }
@@ -160,7 +160,7 @@ async fn a_second_prompt_finds_the_first_ones_work() {
         assert!(names(&calls).contains(&"edit") && calls.len() >= 9);
     }
     assert_eq!(file.as_deref(), Some(include_str!("todo.html")), "the colours go round");
-    assert_eq!(talk.request.messages.iter().filter(|message| matches!(message, Message::User(_))).count(), 5);
+    assert_eq!(talk.request.messages.iter().filter(|message| matches!(***message, Message::User(_))).count(), 5);
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn a_word_in_the_middle_is_heard() {
     let calls = talk.step().await;
     let returned = calls.iter().map(|call| Returned { call: call.id.clone(), content: Vec::new(), is_error: false });
     let returned = returned.collect();
-    talk.request.messages.push(Message::Results(returned));
+    talk.request.messages.push(Message::Results(returned).into());
     talk.prompt();
     talk.turn(|call| keep(&mut file, call)).await;
     assert!(talk.said.contains("You said something while I worked."), "{}", talk.said);
@@ -265,7 +265,7 @@ async fn it_takes_its_time_unless_told_otherwise() {
         talk.turn(|call| keep(&mut file, call)).await;
         let began = tokio::time::Instant::now();
         for at in 0..talk.request.messages.len() {
-            if matches!(talk.request.messages[at], Message::Model(_)) {
+            if matches!(*talk.request.messages[at], Message::Model(_)) {
                 let request = Request { messages: talk.request.messages[..at].to_vec(), ..talk.request.clone() };
                 let _ = Demo::new(pace).ask(request).collect::<Vec<_>>().await;
             }

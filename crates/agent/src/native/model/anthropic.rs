@@ -12,7 +12,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::answer::Answer;
-use super::fault::Accuser;
 use super::stream::{self, Letter};
 use super::{Endpoint, Model, Pieces, Request};
 use crate::ModelAbout;
@@ -50,21 +49,13 @@ impl Model for Anthropic {
     }
 
     fn ask(&self, request: Request) -> Pieces {
-        let endpoint = Arc::clone(&self.endpoint);
         let (about, options) = (self.about.clone(), self.options.clone());
-        let accuser = Accuser { endpoint: Arc::clone(&endpoint), model: about.model.clone() };
-        let letter = move || {
-            let mut head =
-                vec![("content-type", "application/json".to_owned()), ("anthropic-version", VERSION.to_owned())];
-            if let Some(key) = &endpoint.key {
-                head.push(("x-api-key", key.expose().to_owned()));
-            }
-            let body = request::body(&request, &about, &options).map_err(|problem| problem.to_string())?;
-            // Its base URL is given with the version and without.
-            let base = endpoint.base_url.trim().trim_end_matches('/');
-            let path = if base.ends_with("/v1") { "messages" } else { "v1/messages" };
-            Ok(Letter { path, head, body })
-        };
-        stream::ask(accuser, letter, Answer::default())
+        let mut head = vec![("anthropic-version", VERSION.to_owned())];
+        head.extend(self.endpoint.key.as_ref().map(|key| ("x-api-key", key.expose().to_owned())));
+        // Its base URL is given with the version and without.
+        let base = self.endpoint.base_url.trim().trim_end_matches('/');
+        let path = if base.ends_with("/v1") { "messages" } else { "v1/messages" };
+        let body = move |request: &Request| request::body(request, &about, &options);
+        stream::ask(&self.endpoint, &self.about.model, Letter { path, head, request, body }, Answer::default())
     }
 }

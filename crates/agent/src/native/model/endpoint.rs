@@ -7,10 +7,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
+use serde::{Deserialize, Deserializer};
 
 /// What nobody is shown.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,8 +24,15 @@ impl Secret {
         Secret(text.trim().into())
     }
 
-    pub(super) fn expose(&self) -> &str {
+    /// For those who send it.
+    pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Secret::new(&text))
     }
 }
 
@@ -114,18 +123,25 @@ impl Endpoint {
         Ok(head)
     }
 
-    /// Everything that must not be shown, the longest first.
-    fn secrets(&self) -> impl Iterator<Item = &str> {
-        let mut all: Vec<&str> =
-            self.key.iter().chain(self.headers.iter().map(|(_, value)| value)).map(Secret::expose).collect();
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    /// Everything that must not be shown, the longest first: keys, headers, and what a base URL has beside its place.
+    fn secrets(&self) -> Vec<String> {
+        let given = self.key.iter().chain(self.headers.iter().map(|(_, value)| value));
+        let mut all: Vec<String> = given.map(|secret| secret.expose().to_owned()).collect();
+        if let Ok(url) = Url::parse(self.base_url.trim()) {
+            let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+            let written = written.map(|(_, value)| value).chain([url.username()]).chain(url.password());
+            // As it is written there, and as it is meant.
+            all.extend(written.flat_map(|text| [text.to_owned(), percent_decode_str(text).decode_utf8_lossy().into()]));
+        }
         // One of three characters protects nothing, and would be found in every word.
-        all.into_iter().filter(|secret| secret.len() > 3)
+        all.retain(|secret| secret.len() > 3);
+        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all
     }
 
     /// `text` with nothing in it that is secret.
     pub(super) fn scrubbed(&self, text: &str) -> String {
-        self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
+        self.secrets().iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
     }
 }
 
@@ -181,6 +197,18 @@ mod tests {
         assert!(!shown.contains("very"), "{shown}");
         assert_eq!(endpoint.scrubbed("no sk-very-secret-too, no sk-very-secret."), "no [secret], no [secret].");
         assert_eq!(endpoint.key.as_ref().map(Secret::expose), Some("sk-very-secret"));
+    }
+
+    #[test]
+    fn what_a_base_url_hides_is_secret_too() {
+        let endpoint = Endpoint::new("https://me-too:pass%2Fword@host/v1?v=1&key=sk%2Fquery&more=sk-more");
+        for (said, shown) in [
+            ("no sk/query, nor sk%2Fquery", "no [secret], nor [secret]"),
+            ("me-too:pass/word, pass%2Fword", "[secret]:[secret], [secret]"),
+            ("v=1 sk-more", "v=1 [secret]"),
+        ] {
+            assert_eq!(endpoint.scrubbed(said), shown);
+        }
     }
 
     #[test]

@@ -158,6 +158,15 @@ impl Accuser {
         ModelError { kind, message: self.endpoint.scrubbed(message), status: None, retry_after: None }
     }
 
+    /// A provider's words: the beginning, once nothing in them is secret. In the other order half a key would be left.
+    pub(super) fn quoted(&self, text: &str) -> String {
+        let text = self.endpoint.scrubbed(text);
+        match text.char_indices().nth(WORDS) {
+            Some((end, _)) => format!("{} …", &text[..end]),
+            None => text,
+        }
+    }
+
     /// Something in our settings that no request can be made with.
     pub(super) fn unusable(&self, problem: &str) -> ModelError {
         let Model { provider, .. } = &self.model;
@@ -170,7 +179,7 @@ impl Accuser {
 
     /// It said what nobody can read.
     pub(super) fn garbled(&self, what: &str) -> ModelError {
-        let message = format!("{} sent what is no answer: {}", self.model.provider, short(what));
+        let message = format!("{} sent what is no answer: {}", self.model.provider, self.quoted(what));
         self.error(ModelErrorKind::Unavailable, &message)
     }
 
@@ -181,7 +190,7 @@ impl Accuser {
         let code = status.map(|status| format!(" ({status})")).unwrap_or_default();
         let said = match complaint.text.trim() {
             "" => String::new(),
-            text => format!(": {}", short(text.trim_end_matches('.'))),
+            text => format!(": {}", self.quoted(text.trim_end_matches('.'))),
         };
         let message = match kind {
             ModelErrorKind::Auth => self.refused(complaint, &code, &said),
@@ -217,13 +226,6 @@ impl Accuser {
             Some(_) => format!("the key of {provider} was refused{code}{said}. Check {place}."),
             None => format!("{provider} wants a key and has none{code}{said}. Set {place}."),
         }
-    }
-}
-
-pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(WORDS) {
-        Some((end, _)) => format!("{} …", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

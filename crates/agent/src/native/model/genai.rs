@@ -21,7 +21,7 @@ use tolka_facts::Json;
 use tolka_facts::event::{Finish, Usage};
 
 use super::fault::{Accuser, Complaint};
-use super::stream::new_id;
+use super::stream::{composed, new_id};
 use super::{Endpoint, Model, ModelError, ModelErrorKind, Piece, Pieces, Request};
 use crate::ModelAbout;
 
@@ -36,9 +36,15 @@ pub struct GenAi {
 
 impl GenAi {
     /// `adapter` is a provider's name in that crate: `gemini`, `vertex`, `bedrock_api`. Without a base URL it is asked
-    /// where that crate knows it to be; without a key, that crate looks for one in the environment.
+    /// where that crate knows it to be. That crate would look for a key in the environment by itself; whoever makes this
+    /// looks there ([`GenAi::key_env`]), since nobody can hide a key that nobody knows of.
     pub fn new(adapter: impl Into<String>, endpoint: impl Into<Arc<Endpoint>>, about: ModelAbout) -> Self {
         GenAi { adapter: adapter.into(), endpoint: endpoint.into(), about }
+    }
+
+    /// The environment variable that usually has a provider's key. `None`: it needs none, or is not known.
+    pub fn key_env(adapter: &str) -> Option<&'static str> {
+        AdapterKind::from_lower_str(adapter)?.default_key_env_name()
     }
 }
 
@@ -60,7 +66,7 @@ impl Model for GenAi {
             let mut stream = match step {
                 Step::Over => return None,
                 Step::Reading(stream) => stream,
-                Step::Begin(request) => match exchange.begin(&request).await {
+                Step::Begin(request) => match exchange.begin(request).await {
                     Ok(stream) => Box::new(stream),
                     Err(error) => return Some((Err(error), (exchange, Step::Over))),
                 },
@@ -90,7 +96,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    async fn begin(&self, request: &Request) -> Result<ChatStream, ModelError> {
+    async fn begin(&self, request: Request) -> Result<ChatStream, ModelError> {
         let client = self.client().map_err(|problem| self.accuser.unusable(&problem))?;
         let mut options = ChatOptions::default()
             .with_capture_usage(true)
@@ -103,7 +109,7 @@ impl Exchange {
             options = options.with_max_tokens(u32::try_from(output).unwrap_or(u32::MAX));
         }
         let model = format!("{}::{}", self.adapter, self.accuser.model.id);
-        let chat = request::chat(request);
+        let chat = composed(&self.accuser, request, request::chat).await?;
         let asked = client.exec_chat_stream(model, chat, Some(&options));
         match timeout(self.accuser.endpoint.first, asked).await {
             Ok(Ok(response)) => Ok(response.stream),
@@ -130,8 +136,12 @@ impl Exchange {
             };
             builder = builder.with_service_target_resolver(ServiceTargetResolver::from_resolver_fn(target));
         }
-        if let Some(key) = endpoint.key.clone() {
-            let auth = move |_: ModelIden| Ok(Some(AuthData::from_single(key.expose())));
+        let auth = match &endpoint.key {
+            Some(key) => Some(AuthData::from_single(key.expose())),
+            None => GenAi::key_env(&self.adapter).map(|_| AuthData::None),
+        };
+        if let Some(auth) = auth {
+            let auth = move |_: ModelIden| Ok(Some(auth.clone()));
             builder = builder.with_auth_resolver(AuthResolver::from_resolver_fn(auth));
         }
         builder.build().map_err(|problem| problem.to_string())
@@ -252,12 +262,12 @@ impl Exchange {
                 ..Complaint::default()
             }),
             // Some of them hold the whole request in their words.
-            other => self.accuser.unusable(&super::fault::short(&other.to_string())),
+            other => self.accuser.unusable(&self.accuser.quoted(&other.to_string())),
         }
     }
 
     fn words(&self, problem: &str) -> String {
-        format!("{} cannot be reached: {}", self.accuser.model.provider, super::fault::short(problem))
+        format!("{} cannot be reached: {}", self.accuser.model.provider, self.accuser.quoted(problem))
     }
 }
 

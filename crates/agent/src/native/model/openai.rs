@@ -12,7 +12,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::answer::Answer;
-use super::fault::Accuser;
 use super::stream::{self, Letter};
 use super::{Endpoint, Model, Pieces, Request};
 use crate::ModelAbout;
@@ -61,17 +60,10 @@ impl Model for OpenAi {
     }
 
     fn ask(&self, request: Request) -> Pieces {
-        let endpoint = Arc::clone(&self.endpoint);
         let (about, options) = (self.about.clone(), self.options.clone());
-        let accuser = Accuser { endpoint: Arc::clone(&endpoint), model: about.model.clone() };
-        let letter = move || {
-            let mut head = vec![("content-type", "application/json".to_owned())];
-            if let Some(key) = &endpoint.key {
-                head.push(("authorization", format!("Bearer {}", key.expose())));
-            }
-            let body = request::body(&request, &about, &options).map_err(|problem| problem.to_string())?;
-            Ok(Letter { path: "chat/completions", head, body })
-        };
-        stream::ask(accuser, letter, Answer::default())
+        let key = self.endpoint.key.as_ref().map(|key| ("authorization", format!("Bearer {}", key.expose())));
+        let (path, head) = ("chat/completions", key.into_iter().collect());
+        let body = move |request: &Request| request::body(request, &about, &options);
+        stream::ask(&self.endpoint, &self.about.model, Letter { path, head, request, body }, Answer::default())
     }
 }

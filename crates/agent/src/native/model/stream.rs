@@ -16,13 +16,16 @@ use reqwest::{Response, Url};
 use serde_json::Value;
 use tokio::time::timeout;
 use tolka_dialect::{SseEvent, SseReader};
+use tolka_facts::event::Model;
 
 use super::endpoint::{is_loopback, shown};
 use super::fault::{Accuser, Complaint};
-use super::{ModelError, ModelErrorKind, Piece, Pieces};
+use super::{Endpoint, ModelError, ModelErrorKind, Piece, Pieces, Request};
 
 /// No event of a provider is longer.
 const FRAME: usize = 8 * 1024 * 1024;
+/// A request of so many bytes takes about a millisecond to write.
+const LONG: usize = 256 * 1024;
 /// Of an answer that is an error.
 const COMPLAINT: usize = 64 * 1024;
 /// Once an answer is finished only its usage is missing; nobody waits long for that.
@@ -48,23 +51,24 @@ pub(super) enum Trouble {
     Garbled(String),
 }
 
-/// What is sent.
-#[derive(Debug)]
-pub(super) struct Letter {
+/// What is sent, as far as the wires differ.
+pub(super) struct Letter<B> {
     pub(super) path: &'static str,
     pub(super) head: Vec<(&'static str, String)>,
-    pub(super) body: Vec<u8>,
+    pub(super) request: Request,
+    /// Makes the body of the request.
+    pub(super) body: B,
 }
 
-pub(super) fn ask<R: Reading>(
-    accuser: Accuser,
-    letter: impl FnOnce() -> Result<Letter, String> + Send + 'static,
-    reading: R,
-) -> Pieces {
+pub(super) fn ask<B, R>(endpoint: &Arc<Endpoint>, model: &Model, letter: Letter<B>, reading: R) -> Pieces
+where
+    B: FnOnce(&Request) -> serde_json::Result<Vec<u8>> + Send + 'static,
+    R: Reading,
+{
+    let accuser = Accuser { endpoint: Arc::clone(endpoint), model: model.clone() };
     let exchange =
         Exchange { accuser, reading, events: Events::default(), body: None, lost: None, ready: VecDeque::new() };
-    let letter: Step<_> = Step::Begin(letter);
-    Box::pin(stream::unfold((exchange, letter), async move |(mut exchange, step)| {
+    Box::pin(stream::unfold((exchange, Step::Begin(letter)), async move |(mut exchange, step)| {
         match step {
             Step::Over => return None,
             Step::Begin(letter) => {
@@ -85,8 +89,8 @@ pub(super) fn ask<R: Reading>(
     }))
 }
 
-enum Step<F> {
-    Begin(F),
+enum Step<B> {
+    Begin(Letter<B>),
     Reading,
     Over,
 }
@@ -112,10 +116,15 @@ struct Events {
 }
 
 impl<R: Reading> Exchange<R> {
-    async fn begin(&mut self, letter: impl FnOnce() -> Result<Letter, String>) -> Result<(), ModelError> {
+    async fn begin<B>(&mut self, letter: Letter<B>) -> Result<(), ModelError>
+    where
+        B: FnOnce(&Request) -> serde_json::Result<Vec<u8>> + Send + 'static,
+    {
         let accuser = self.accuser.clone();
         let unusable = |problem: String| accuser.unusable(&problem);
-        let Letter { path, head, body } = letter().map_err(unusable)?;
+        let Letter { path, mut head, request, body } = letter;
+        head.push(("content-type", "application/json".to_owned()));
+        let body = composed(&accuser, request, body).await?.map_err(|problem| unusable(problem.to_string()))?;
         let endpoint = Arc::clone(&accuser.endpoint);
         let url =
             endpoint.url(path).map_err(|problem| accuser.unusable(&format!("its base URL is wrong: {problem}")))?;
@@ -237,6 +246,20 @@ impl<R: Reading> Exchange<R> {
             format!("{} cannot be reached at {}: {causes}. {advice}", self.accuser.model.provider, shown(url));
         self.accuser.error(ModelErrorKind::Network, &message)
     }
+}
+
+/// Makes what is sent: what is long where it keeps nobody waiting.
+pub(super) async fn composed<T: Send + 'static>(
+    accuser: &Accuser,
+    request: Request,
+    make: impl FnOnce(&Request) -> T + Send + 'static,
+) -> Result<T, ModelError> {
+    if request.bytes() < LONG {
+        return Ok(make(&request));
+    }
+    let made = tokio::task::spawn_blocking(move || make(&request)).await;
+    // It fails only if the runtime is going down.
+    made.map_err(|_| accuser.cut("Tolka is about to stop"))
 }
 
 async fn refusal(accuser: &Accuser, mut response: Response) -> ModelError {

@@ -5,6 +5,7 @@
 //! of the user, so that each step finds what the one before it left there.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -179,10 +180,10 @@ struct Source<'a> {
     data: Cow<'a, str>,
 }
 
-fn messages(all: &[Message]) -> Vec<Turn<'_>> {
+fn messages(all: &[Arc<Message>]) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::with_capacity(all.len());
     for message in all {
-        let (role, parts): (_, Vec<Part<'_>>) = match message {
+        let (role, parts): (_, Vec<Part<'_>>) = match &**message {
             Message::User(inputs) => (Role::User, inputs.iter().filter_map(input).collect()),
             Message::Model(outputs) => (Role::Assistant, outputs.iter().filter_map(output).collect()),
             Message::Results(results) => (Role::User, results.iter().map(result).collect()),

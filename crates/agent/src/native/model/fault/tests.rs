@@ -167,3 +167,20 @@ fn words_are_for_people() {
     assert_eq!(said(500, ""), "ollama is not able to answer (500)");
     assert!(said(400, &"long ".repeat(10_000)).len() < 800);
 }
+
+/// It is cut after the key is gone, or half of it would be left.
+#[test]
+fn a_key_at_the_cut_is_not_told_in_part() {
+    let key = "sk-very-secret-and-long";
+    let mut endpoint = Endpoint::new("http://localhost/v1");
+    endpoint.key = Some(crate::native::model::Secret::new(key));
+    let accuser =
+        Accuser { endpoint: Arc::new(endpoint), model: Model { provider: "openai".to_owned(), id: "gpt".to_owned() } };
+    for before in WORDS - key.len()..=WORDS {
+        let body = format!("{}{key} and more", "x".repeat(before));
+        let complaint = Complaint::answered(400, &HeaderMap::new(), &body);
+        for error in [accuser.complains(&complaint), accuser.garbled(&body)] {
+            assert!(!error.message.contains("sk-"), "{before}: {}", error.message);
+        }
+    }
+}

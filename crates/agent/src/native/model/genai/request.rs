@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::native::model::{Input, Message, Output, Request, Returned};
 
 pub(super) fn chat(request: &Request) -> ChatRequest {
-    let mut chat = ChatRequest::new(request.messages.iter().flat_map(messages).collect());
+    let mut chat = ChatRequest::new(request.messages.iter().flat_map(|message| messages(message)).collect());
     if !request.system.is_empty() {
-        chat = chat.with_system(request.system.as_str());
+        chat = chat.with_system(&*request.system);
     }
     let tools = request.tools.iter().map(|tool| {
         Tool::new(tool.name.as_str()).with_description(tool.description.as_str()).with_schema(tool.schema.clone())

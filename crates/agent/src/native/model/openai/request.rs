@@ -147,7 +147,7 @@ fn messages(request: &Request) -> Vec<Chat<'_>> {
         chat.push(Chat::System { content: &request.system });
     }
     for message in &request.messages {
-        match message {
+        match &**message {
             Message::User(inputs) => push_user(&mut chat, inputs.iter().map(part).collect()),
             Message::Model(outputs) => push_model(&mut chat, outputs),
             Message::Results(results) => push_results(&mut chat, results),
