@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::cli::{code, stderr, stdout};
 use crate::http::{get, new_session, post, prompt};
-use crate::server::{House, Server, until};
+use crate::server::{House, Server, send, until};
 use crate::sse::Stream;
 
 /// What one turn told, as facts; whatever it asks is answered with `answer`.
@@ -238,4 +239,18 @@ fn when_nobody_is_there_it_goes_on_by_itself() {
     let waited = (at("permission_answered") - at("permission_asked")) as f64 / 1e6;
     assert!((9.0..15.0).contains(&waited), "{waited} s");
     assert!(text(&told).contains("Done:"), "{}", text(&told));
+}
+
+#[test]
+fn an_interrupt_cancels_the_turn_and_leaves_nothing_open() {
+    let house = House::new();
+    let mut command = house.command(&["run", "hello", "--agent", "demo"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(printed.any(|line| line.starts_with("plan 0/4")), "it begins");
+    send(child.id(), Signal::INT);
+    assert_eq!(printed.last().unwrap(), "cancelled");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let sessions = stdout(&house.run(&["sessions"]));
+    assert!(sessions.contains("  idle  "), "{sessions}");
 }

@@ -36,6 +36,10 @@ impl Client {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
+    pub(crate) async fn delete(&self, path: &str) -> Result<Value> {
+        self.call(Method::DELETE, path, None).await
+    }
+
     async fn call(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value> {
         let response = self.send(method, path, body, "application/json").await?;
         let bytes = response.into_body().collect().await?.to_bytes();

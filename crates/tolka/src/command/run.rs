@@ -1,4 +1,5 @@
-use std::io::IsTerminal;
+mod person;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,6 +16,10 @@ use crate::agents::{AgentArgs, demo_workspace};
 use crate::client::Client;
 use crate::host::Attached;
 use crate::render::Render;
+use person::{Choice, Person};
+
+/// The exit code of who leaves a turn that is being cancelled.
+const LEFT: u8 = 130;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -23,7 +28,8 @@ use crate::render::Render;
   tolka run --session ses_… \"and now add a test\"
   echo \"fix the build\" | tolka run -
 
-Permissions are asked here when this is a terminal, and refused when it is not.
+Permissions are asked here when this is a terminal, and refused when it is not. Ctrl-C cancels the turn; a second one
+leaves at once.
 Exit codes: 0 the turn ended well, 1 it failed, 2 it was cancelled or interrupted.")]
 pub(crate) struct Run {
     /// The prompt; `-` reads it from stdin
@@ -87,11 +93,20 @@ impl Run {
     async fn workspace_beside(&self, client: &Client, data: &Path) -> Result<Option<PathBuf>> {
         let Some(given) = &self.workspace else {
             let served = client.get("/path").await?;
+            let served = served["directory"].as_str().map(PathBuf::from);
             let demos = demo_workspace(data).canonicalize().ok();
-            if demos.is_some() && served["directory"].as_str().map(PathBuf::from) == demos {
+            if demos.is_some() && served == demos {
                 return Ok(None);
             }
-            return Ok(Some(std::env::current_dir().context("the current folder cannot be used")?));
+            let here = std::env::current_dir().context("the current folder cannot be used")?;
+            if let Some(served) = served.filter(|served| !here.starts_with(served)) {
+                bail!(
+                    "the server that runs on this data folder works in {}, and this folder is not in it; run this there, name a folder \
+                     of it with --workspace, or use another data folder with --data",
+                    served.display()
+                );
+            }
+            return Ok(Some(here));
         };
         given.canonicalize().map(Some).with_context(|| format!("the workspace {} cannot be used", given.display()))
     }
@@ -120,12 +135,41 @@ impl Run {
             (accepted["turn"].as_str().unwrap_or_default(), accepted["position"].as_str().unwrap_or("0"));
         let mut events = client.events(&format!("/v1/sessions/{session}/events?after={position}")).await?;
         let mut render = Render::new();
-        while let Some(event) = events.next().await? {
+        let mut person = Person::at_terminal()?;
+        let (mut ours, mut is_cancelled) = (Ours::Waits, false);
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event?,
+                () = person.interrupts() => {
+                    if is_cancelled {
+                        return Ok(ExitCode::from(LEFT));
+                    }
+                    is_cancelled = true;
+                    stop(client, &session, turn, ours).await?;
+                    continue;
+                }
+            };
+            let Some(event) = event else { break };
             let fact = Fact::from_json(event.data.as_bytes())?;
             render.show(&fact);
+            let asked = match &fact.event {
+                _ if is_cancelled => Asked::Answered,
+                Event::PermissionAsked(ask) => {
+                    answer_permission(client, &session, ask, &mut person, &mut render).await?
+                }
+                Event::QuestionAsked(ask) => answer_question(client, &session, ask, &mut person, &mut render).await?,
+                _ => Asked::Answered,
+            };
+            if asked == Asked::Interrupted {
+                is_cancelled = true;
+                stop(client, &session, turn, ours).await?;
+            }
             match &fact.event {
-                Event::PermissionAsked(ask) => answer_permission(client, &session, ask, &mut render).await?,
-                Event::QuestionAsked(ask) => answer_question(client, &session, ask, &mut render).await?,
+                Event::TurnStarted(started) if started.turn.as_str() == turn => ours = Ours::Runs,
+                Event::PromptDropped(dropped) if dropped.turn.as_str() == turn => {
+                    render.end(&session);
+                    return Ok(ExitCode::from(2));
+                }
                 Event::TurnEnded(ended) if ended.turn.as_str() == turn => {
                     render.end(&session);
                     return Ok(match ended.stop {
@@ -151,55 +195,72 @@ fn title(prompt: &str) -> String {
     line[..line.floor_char_boundary(80)].to_owned()
 }
 
-/// Another client may answer first; then the server says so, and that is fine.
-async fn answer_permission(client: &Client, session: &str, ask: &PermissionAsked, render: &mut Render) -> Result<()> {
-    let names: Vec<&str> = ask.options.iter().map(|option| option.name.as_str()).collect();
-    let chosen = choose(render, &ask.title, &names).await?;
-    let chosen_by_nobody = chosen.is_none();
-    let chosen = match chosen {
-        Some(at) => ask.options.get(at),
-        None => ask.options.iter().find(|option| !option.kind.allows()),
-    };
-    let Some(option) = chosen else { return Ok(()) };
-    let path = format!("/v1/sessions/{session}/answers/{}", ask.request);
-    // A refusal without a word would end the turn; the agent may find another way.
-    let reason = chosen_by_nobody.then_some("Nobody was at the terminal to allow it.");
-    let answered = client.post(&path, &given([("option", json!(option.id)), ("reason", json!(reason))])).await;
-    render.answered(&option.name, answered.err().map(|error| error.to_string()));
-    Ok(())
+/// How the turn of our own prompt stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ours {
+    Waits,
+    Runs,
 }
 
-async fn answer_question(client: &Client, session: &str, ask: &QuestionAsked, render: &mut Render) -> Result<()> {
+/// A prompt that waits behind somebody else's turn is taken back; that turn is not ours to end.
+async fn stop(client: &Client, session: &str, turn: &str, ours: Ours) -> Result<()> {
+    if ours == Ours::Waits && client.delete(&format!("/v1/sessions/{session}/queue/{turn}")).await.is_ok() {
+        return Ok(());
+    }
+    // What cannot be taken back any more has begun.
+    client.post(&format!("/v1/sessions/{session}/cancel"), &json!({})).await.map(drop)
+}
+
+/// Whether the person went on after being asked.
+#[derive(PartialEq, Eq)]
+enum Asked {
+    Answered,
+    Interrupted,
+}
+
+/// Another client may answer first; then the server says so, and that is fine.
+async fn answer_permission(
+    client: &Client,
+    session: &str,
+    ask: &PermissionAsked,
+    person: &mut Person,
+    render: &mut Render,
+) -> Result<Asked> {
+    let names: Vec<&str> = ask.options.iter().map(|option| option.name.as_str()).collect();
+    // A refusal without a word would end the turn; the agent may find another way.
+    let (chosen, reason) = match person.choose(render, &ask.title, &names).await? {
+        Choice::Option(at) => (ask.options.get(at), None),
+        Choice::Nobody => {
+            (ask.options.iter().find(|option| !option.kind.allows()), Some("Nobody was at the terminal to allow it."))
+        }
+        Choice::Interrupted => return Ok(Asked::Interrupted),
+    };
+    let Some(option) = chosen else { return Ok(Asked::Answered) };
+    let path = format!("/v1/sessions/{session}/answers/{}", ask.request);
+    let answered = client.post(&path, &given([("option", json!(option.id)), ("reason", json!(reason))])).await;
+    render.answered(&option.name, answered.err().map(|error| error.to_string()));
+    Ok(Asked::Answered)
+}
+
+async fn answer_question(
+    client: &Client,
+    session: &str,
+    ask: &QuestionAsked,
+    person: &mut Person,
+    render: &mut Render,
+) -> Result<Asked> {
     let mut answers = Vec::new();
     for question in &ask.questions {
         let labels: Vec<&str> = question.options.iter().map(|option| option.label.as_str()).collect();
-        match choose(render, &question.question, &labels).await? {
-            Some(at) => answers.push(vec![labels[at].to_owned()]),
-            None => break,
+        match person.choose(render, &question.question, &labels).await? {
+            Choice::Option(at) => answers.push(vec![labels[at].to_owned()]),
+            Choice::Nobody => break,
+            Choice::Interrupted => return Ok(Asked::Interrupted),
         }
     }
     let is_whole = answers.len() == ask.questions.len();
     let body: Value = if is_whole { json!({ "answers": answers }) } else { json!({ "reject": true }) };
     let answered = client.post(&format!("/v1/sessions/{session}/answers/{}", ask.request), &body).await;
     render.answered(if is_whole { "answered" } else { "rejected" }, answered.err().map(|error| error.to_string()));
-    Ok(())
-}
-
-/// `None` when nobody is there to choose.
-async fn choose(render: &mut Render, question: &str, options: &[&str]) -> Result<Option<usize>> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(None);
-    }
-    loop {
-        render.ask(question, options);
-        let line = tokio::task::spawn_blocking(|| {
-            let mut line = String::new();
-            std::io::stdin().read_line(&mut line).map(|read| (read > 0).then_some(line))
-        });
-        let Some(line) = line.await?? else { return Ok(None) };
-        match line.trim().parse::<usize>() {
-            Ok(n) if (1..=options.len()).contains(&n) => return Ok(Some(n - 1)),
-            _ => continue,
-        }
-    }
+    Ok(Asked::Answered)
 }
