@@ -4,9 +4,11 @@ use crate::Carriage::{Never, Partly, Whole};
 use crate::CarriageTable;
 
 const SESSION: &[&str] = &["session.updated"];
-const MESSAGE: &[&str] = &["message.updated", "message.part.updated"];
-const PART: &[&str] = &["message.part.updated"];
-const TEXT: &[&str] = &["message.part.updated", "message.part.delta"];
+// After a retry, what the agent does next tells first that the session is busy again.
+const STATUS: &[&str] = &["session.status"];
+const MESSAGE: &[&str] = &["session.status", "message.updated", "message.part.updated"];
+const PART: &[&str] = &["session.status", "message.part.updated"];
+const TEXT: &[&str] = &["session.status", "message.part.updated", "message.part.delta"];
 const PROMPT: &[&str] = &["message.updated", "message.part.updated", "session.updated"];
 const END: &[&str] =
     &["message.part.updated", "session.error", "message.updated", "session.updated", "session.status", "session.idle"];
@@ -31,7 +33,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         Partly(PROMPT, "the turn's id, the client's key and context; an attached text is a text; titles of links"),
     ),
     ("prompt_dropped", Partly(&["message.removed"], "that it had not begun: its message is removed")),
-    ("turn_started", Partly(&["session.status"], "the turn's id and its checkpoint: the session is busy")),
+    ("turn_started", Partly(STATUS, "the turn's id and its checkpoint: the session is busy")),
     (
         "turn_ended",
         Partly(
@@ -92,6 +94,15 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("branch_changed", Partly(&["vcs.branch.updated"], "the folder, which the envelope of the global feed names")),
     ("pty_changed", Partly(PTY, "what is known of one that exited or is gone, but for its id and exit code")),
     ("session_chosen", Never("its own client is told only by hand which session to show")),
-    ("prompt_steered", Never("its message was told when it was queued; that of the next step names it as its parent")),
-    ("retry_scheduled", Partly(&["session.status"], "the provider's code")),
+    (
+        "prompt_steered",
+        Partly(&["message.updated"], "the ids of both turns: its message is told again, and the next step names it"),
+    ),
+    (
+        "retry_scheduled",
+        Partly(
+            STATUS,
+            "the provider's code; the wait is told by its end, and read back from the time in the event's id",
+        ),
+    ),
 ];

@@ -115,11 +115,13 @@ impl Decoder {
         session.release(part_of(&event), &mut drafts);
         let before = drafts.len();
         let repeats = repeats_state(&event);
+        let time = time::read(raw).or_else(|| time::before_retry(&event, raw));
+        session.now = time.or(session.now);
         tell(session, event, raw, &mut drafts);
         if !repeats {
             keep_raw(&mut drafts[before..], raw);
         }
-        out.extend(Heard::all(drafts, Some(&session.session_id()), time::read(raw)));
+        out.extend(Heard::all(drafts, Some(&session.session_id()), time));
         if is_deleted {
             self.sessions.remove(&id);
         }
@@ -145,7 +147,7 @@ fn tell(session: &mut Session, event: WireEvent, raw: &str, out: &mut Vec<Draft>
         WireEvent::SessionDeleted(_) => Session::deleted(out),
         WireEvent::SessionStatus(e) => {
             session.status(&e.status, out);
-            if matches!(e.status, Status::Retry(_) | Status::Other(_)) {
+            if matches!(e.status, Status::Other(_)) {
                 out.push(foreign("session.status", raw));
             }
         }

@@ -220,8 +220,11 @@ impl<'a> Telling<'a> {
                     PtyChange::Deleted => self.event("pty.deleted", json!({ "id": e.id })),
                 }
             }
-            // Its message was told when it was queued; the next step's names it.
-            Event::PromptSteered(_) => {}
+            Event::PromptSteered(_) if tip.turn.is_some() => {
+                if let Some(taken) = &tip.taken {
+                    self.user_message(&taken.prompt, taken.time);
+                }
+            }
             // This wire has no word for them; the tolka dialect carries all.
             Event::CommandsSet(_)
             | Event::UsageSet(_)
@@ -234,6 +237,7 @@ impl<'a> Telling<'a> {
             | Event::Unrewound(_)
             | Event::Foreign(_)
             | Event::RetryScheduled(_)
+            | Event::PromptSteered(_)
             | Event::SessionChosen(_) => {}
         }
     }

@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use tolka_facts::event::{
     CompactionEnded, CompactionStarted, Failed, FailureKind, FileChanged, FileOperation, Finish, InputAppended,
-    ModeSet, Noticed, OptionKind, OutputAppended, PermissionAsked, PermissionOption, Question, QuestionAsked,
-    QuestionOption, Severity, StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnStarted,
-    UsageSet,
+    ModeSet, Noticed, OptionKind, OutputAppended, PermissionAsked, PermissionOption, PromptSteered, Question,
+    QuestionAsked, QuestionOption, RetryScheduled, Severity, StepEnded, StepStarted, Stop, TextAppended,
+    ThoughtAppended, ToolChanged, TurnStarted, UsageSet,
 };
 use tolka_facts::{
     Block, Body, CallId, Event, Location, MessageId, PartId, RequestId, ToolContent, ToolKind, ToolStatus, TurnId,
@@ -230,5 +230,8 @@ fn other() -> impl Strategy<Value = Event> {
         ModeSet { mode: "plan".into() }.into(),
         UsageSet { used: 7, size: 9, cost: None }.into(),
         Noticed { severity: Severity::Info, title: "Hm".into(), description: None }.into(),
+        queued("trn_later", vec![Block::text("And now")]).into(),
+        PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),
+        RetryScheduled { attempt: 1, delay_ms: 2000, message: "overloaded".into(), code: Some(529) }.into(),
     ])
 }

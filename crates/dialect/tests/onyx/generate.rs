@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use tolka_facts::event::{
     ArtifactKind, ArtifactSaved, CompactionEnded, Failed, FailureKind, Finish, InputAppended, ModeSet, OutputAppended,
-    PermissionAsked, PlanEntry, PlanSet, PlanStatus, Priority, StepEnded, StepStarted, Stop, TextAppended,
-    ThoughtAppended, ToolChanged, TurnEnded, TurnStarted, UsageSet,
+    PermissionAsked, PlanEntry, PlanSet, PlanStatus, Priority, PromptSteered, RetryScheduled, StepEnded, StepStarted,
+    Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted, UsageSet,
 };
 use tolka_facts::{
     ArtifactId, Block, CallId, Event, Fact, Location, MessageId, PartId, RequestId, ToolContent, ToolKind, ToolStatus,
@@ -174,5 +174,8 @@ fn other() -> impl Strategy<Value = Event> {
         .into(),
         StepStarted { message: MessageId::from("msg_1"), model: None }.into(),
         StepEnded { message: MessageId::from("msg_1"), finish, usage: None, cost: None, kept: None }.into(),
+        queued("trn_later", "And now").into(),
+        PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),
+        RetryScheduled { attempt: 1, delay_ms: 2000, message: "overloaded".into(), code: Some(529) }.into(),
     ])
 }

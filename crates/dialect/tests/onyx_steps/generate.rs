@@ -337,5 +337,7 @@ fn other() -> impl Strategy<Value = Event> {
         CheckpointSaved { checkpoint: "c".into(), files: 1 }.into(),
         MessageHidden { message: MessageId::from("msg_1") }.into(),
         Foreign { origin: "acp".into(), what: "new".into() }.into(),
+        PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),
+        RetryScheduled { attempt: 1, delay_ms: 2000, message: "overloaded".into(), code: Some(529) }.into(),
     ])
 }

@@ -156,6 +156,8 @@ fn a_refused_key_is_a_failed_turn_and_a_retried_one_is_not() {
     let run = read("error-500-retry");
     assert_eq!(Transcript::of(&run).stops, [Stop::EndTurn]);
     assert_eq!(count(&run, "failed"), 0);
+    let retries: Vec<_> = Transcript::of(&run).beside.into_iter().filter(|line| line.starts_with("attempt")).collect();
+    assert_eq!(retries, ["attempt 1 in 2013 ms: mock error 500", "attempt 2 in 4800 ms: mock error 500"]);
 }
 
 #[test]

@@ -30,6 +30,8 @@ pub(crate) enum Act {
     Ask,
     Reply { rejected: bool },
     Fail { kind: u8 },
+    Steer { which: usize },
+    Retry { attempt: u8, delay: u16, words: Words },
     Other(u8, Words),
 }
 
@@ -88,7 +90,7 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(which, running, title, input)| Act::Change { which, running, title, input }),
         3 => (some.clone(), words()).prop_map(|(which, words)| Act::Input { which, words }),
         8 => (some.clone(), words()).prop_map(|(which, words)| Act::Output { which, words }),
-        6 => (some, 0..6u8, values()).prop_map(|(which, how, words)| Act::Finish { which, how, words }),
+        6 => (some.clone(), 0..6u8, values()).prop_map(|(which, how, words)| Act::Finish { which, how, words }),
         4 => (0..6u8, any::<u16>()).prop_map(|(finish, tokens)| Act::EndStep { finish, tokens }),
         3 => (0..7u8).prop_map(|stop| Act::End { stop }),
         2 => (prop::collection::vec(words(), 0..3), values())
@@ -97,6 +99,9 @@ fn act() -> impl Strategy<Value = Act> {
         2 => Just(Act::Ask),
         2 => any::<bool>().prop_map(|rejected| Act::Reply { rejected }),
         1 => (0..8u8).prop_map(|kind| Act::Fail { kind }),
+        3 => some.prop_map(|which| Act::Steer { which }),
+        6 => (1..9u8, any::<u16>(), words())
+            .prop_map(|(attempt, delay, words)| Act::Retry { attempt, delay, words }),
         6 => (0..20u8, words()).prop_map(|(which, words)| Act::Other(which, words)),
     ]
 }
@@ -263,6 +268,12 @@ impl Stage {
                 }
             }
             Act::Fail { kind } => self.fail(kind),
+            Act::Steer { which } => self.steer(which),
+            Act::Retry { attempt, delay, words } => {
+                self.need_turn();
+                let (attempt, delay_ms) = (u64::from(attempt), u64::from(delay));
+                self.tell(RetryScheduled { attempt, delay_ms, message: words.text(), code: Some(429) });
+            }
             Act::Other(which, words) => self.other(which, &words.text()),
         }
     }
@@ -292,6 +303,19 @@ impl Stage {
             context: None,
             steers: None,
         });
+    }
+
+    /// Any of those that wait: plain ones stay behind those that are meant for the turn.
+    fn steer(&mut self, which: usize) {
+        self.need_turn();
+        if self.queue.is_empty() {
+            self.prompt(&[Words::Short(1)]);
+        }
+        let (turn, message) = self.queue.remove(which % self.queue.len());
+        self.past.push(message);
+        if let Some(into) = self.turn.clone() {
+            self.tell(PromptSteered { turn, into });
+        }
     }
 
     fn need_turn(&mut self) {

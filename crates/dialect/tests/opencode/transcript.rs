@@ -206,6 +206,8 @@ fn beside(run: &Run) -> Vec<String> {
                 FailureKind::Aborted => format!("aborted {}", e.message),
                 _ => format!("failed {}", e.message),
             },
+            // The wire tells when in whole milliseconds.
+            Event::RetryScheduled(e) => format!("attempt {} in {} ms: {}", e.attempt, e.delay_ms, e.message),
             Event::FileChanged(e) => e.path.clone(),
             Event::CompactionEnded(_) => "compacted".to_owned(),
             Event::InstanceDisposed(e) => format!("disposed {}", e.directory),

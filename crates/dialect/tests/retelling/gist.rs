@@ -20,6 +20,10 @@ pub(crate) struct Gist {
 struct Turn {
     /// Without line ends: some wires join the blocks of a prompt with them.
     prompt: Option<String>,
+    /// What was said to it while it ran, in the same way.
+    steered: Vec<String>,
+    /// Which attempts came after a wait.
+    retries: Vec<u64>,
     text: String,
     thought: String,
     calls: BTreeSet<CallId>,
@@ -60,13 +64,10 @@ impl Gist {
         let count = |slot: &mut Option<usize>| *slot = Some(slot.unwrap_or_default() + 1);
         match &fact.event {
             Event::TurnStarted(_) => {
-                let blocks = tip.taken.iter().flat_map(|queued| &queued.prompt.content);
-                let texts = blocks.filter_map(|block| match block {
-                    Block::Text { text, .. } => Some(text.text(blobs).replace('\n', "")),
-                    _ => None,
-                });
-                *turn = Turn { prompt: Some(texts.collect()), ..Turn::default() };
+                *turn = Turn { prompt: Some(taken(tip, blobs)), ..Turn::default() };
             }
+            Event::PromptSteered(_) => turn.steered.push(taken(tip, blobs)),
+            Event::RetryScheduled(e) => turn.retries.push(e.attempt),
             Event::TextAppended(e) => turn.text.push_str(&e.text),
             Event::ThoughtAppended(e) => turn.thought.push_str(&e.text),
             Event::ToolChanged(e) => {
@@ -110,6 +111,16 @@ impl Gist {
     }
 }
 
+/// What the prompt says that left the queue now.
+fn taken(tip: &Tip, blobs: &dyn Blobs) -> String {
+    let blocks = tip.taken.iter().flat_map(|queued| &queued.prompt.content);
+    let text = |block: &Block| match block {
+        Block::Text { text, .. } => Some(text.text(blobs).replace('\n', "")),
+        _ => None,
+    };
+    blocks.filter_map(text).collect()
+}
+
 /// Most wires have no word for an entry that was dropped.
 fn without_cancelled(entry: &PlanEntry) -> PlanEntry {
     let status = if entry.status == PlanStatus::Cancelled { PlanStatus::Completed } else { entry.status };
@@ -120,6 +131,9 @@ fn without_cancelled(entry: &PlanEntry) -> PlanEntry {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reach {
     prompts: bool,
+    steering: bool,
+    /// Whether a wait can be told from a notice.
+    retries: bool,
     text: bool,
     thoughts: bool,
     calls: bool,
@@ -142,6 +156,8 @@ impl Reach {
         };
         Reach {
             prompts: carries("prompt_queued") || carries("turn_started"),
+            steering: carries("prompt_steered"),
+            retries: carries("retry_scheduled") && dialect != Dialect::Acp,
             text: carries("text_appended"),
             thoughts: carries("thought_appended"),
             calls: carries("tool_changed"),
@@ -158,6 +174,8 @@ impl Reach {
     pub(crate) fn and(self, other: Reach) -> Self {
         Reach {
             prompts: self.prompts && other.prompts,
+            steering: self.steering && other.steering,
+            retries: self.retries && other.retries,
             text: self.text && other.text,
             thoughts: self.thoughts && other.thoughts,
             calls: self.calls && other.calls,
@@ -173,6 +191,12 @@ impl Reach {
 
     fn cut(self, turn: &mut Turn) {
         turn.prompt.take_if(|_| !self.prompts);
+        if !self.steering {
+            turn.steered.clear();
+        }
+        if !self.retries {
+            turn.retries.clear();
+        }
         if !self.text {
             turn.text.clear();
         }

@@ -5,9 +5,9 @@ use tolka_facts::event::{
     ArtifactKind, ArtifactSaved, BranchChanged, Command, CommandsSet, CompactionEnded, CompactionStarted, Cost, Failed,
     FailureKind, FileChanged, FileOperation, Finish, InstanceDisposed, MessageHidden, ModeSet, Model, Noticed,
     OptionKind, OutputAppended, PermissionAnswered, PermissionAsked, PermissionOption, PlanEntry, PlanSet, PlanStatus,
-    Priority, PromptQueued, Question, QuestionAnswered, QuestionAsked, QuestionOption, SessionChanged, SessionCreated,
-    Severity, StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted,
-    UpdateFound, Usage, UsageSet, VersionChanged,
+    Priority, PromptQueued, PromptSteered, Question, QuestionAnswered, QuestionAsked, QuestionOption, RetryScheduled,
+    SessionChanged, SessionCreated, Severity, StepEnded, StepStarted, Stop, TextAppended, ThoughtAppended, ToolChanged,
+    TurnEnded, TurnStarted, UpdateFound, Usage, UsageSet, VersionChanged,
 };
 use tolka_facts::{
     ArtifactId, Block, Body, CallId, Draft, Event, Fact, Json, Location, MessageId, PartId, RequestId, SessionId, Time,
@@ -28,13 +28,14 @@ pub(crate) fn story() -> (Vec<Fact>, Vec<Fact>) {
         parent: None,
     });
     story.whole_turn();
+    story.turn_with_hindrances();
     for stop in [Stop::MaxTokens, Stop::MaxTurnRequests, Stop::Refusal, Stop::Cancelled, Stop::Interrupted] {
         story.short_turn(stop);
     }
     for failure in failures() {
         story.failed_turn(failure);
     }
-    story.tell(MessageHidden { message: MessageId::from("msg_2") });
+    story.tell(MessageHidden { message: MessageId::from("msg_3") });
     // Two sessions that tell at the same moment would have events of the same name on a feed.
     let began = BEGAN + 3_600_000;
     let mut beside = Story { session: SessionId::server(), began, facts: Vec::new(), turns: 0 };
@@ -126,6 +127,74 @@ impl Story {
         let title = Some("A TODO app".to_owned());
         self.tell(SessionChanged { title, mode: None, model: None, agent: None, archived: None });
         self.end(turn, Stop::EndTurn);
+    }
+
+    /// The model is overloaded, then its answer is cut off and asked for again; a command changes files; and somebody
+    /// says something more while it runs.
+    fn turn_with_hindrances(&mut self) {
+        let turn = self.start(vec![Block::text("Format it.")]);
+        let retry =
+            |attempt, message: &str, code| RetryScheduled { attempt, delay_ms: 2500, message: message.into(), code };
+        let cut = MessageId::from("msg_2a");
+        self.tell(StepStarted { message: cut.clone(), model: Some(model()) });
+        self.tell(retry(1, "overloaded", Some(529)));
+        self.tell(ThoughtAppended { part: PartId::from("prt_2a"), text: "A formatter".into() });
+        self.tell(TextAppended { part: PartId::from("prt_2b"), text: "I'll ru".into() });
+        self.tell(StepEnded { message: cut, finish: Finish::Error, usage: None, cost: None, kept: None });
+        self.tell(retry(1, "the answer was cut off", None));
+        let again = MessageId::from("msg_2b");
+        self.tell(StepStarted { message: again.clone(), model: Some(model()) });
+        self.tell(TextAppended { part: PartId::from("prt_2c"), text: "I'll run it.".into() });
+        let call = self.formatter();
+        let later = TurnId::from("trn_2s");
+        self.tell(PromptQueued {
+            turn: later.clone(),
+            message: MessageId::from("msg_2s"),
+            content: vec![Block::text("Only src, please.")],
+            key: None,
+            agent: None,
+            model: Some(model()),
+            context: None,
+            steers: Some(turn.clone()),
+        });
+        let output = json!({ "output": "formatted\n", "metadata": { "output": "formatted\n", "exit": 0 } });
+        self.tell(ToolChanged {
+            status: Some(ToolStatus::Completed),
+            output: Some(Json::from(output)),
+            ..ToolChanged::of(call)
+        });
+        let usage = Some(Usage { input: 1200, output: 40, ..Usage::default() });
+        self.tell(UsageSet { used: 1240, size: 200_000, cost: None });
+        self.tell(StepEnded { message: again, finish: Finish::ToolCalls, usage, cost: Some(0.01), kept: None });
+        self.tell(PromptSteered { turn: later, into: turn.clone() });
+        let last = MessageId::from("msg_2c");
+        self.tell(StepStarted { message: last.clone(), model: Some(model()) });
+        self.tell(TextAppended { part: PartId::from("prt_2d"), text: "Nothing else was touched.".into() });
+        self.tell(StepEnded { message: last, finish: Finish::Stop, usage, cost: Some(0.01), kept: None });
+        self.end(turn, Stop::EndTurn);
+    }
+
+    /// It runs, and has changed two files.
+    fn formatter(&mut self) -> CallId {
+        let call = CallId::from("call_format");
+        self.tell(ToolChanged {
+            name: Some("bash".into()),
+            kind: Some(ToolKind::Execute),
+            title: Some("cargo fmt".into()),
+            status: Some(ToolStatus::Running),
+            input: Some(Json::from(json!({ "command": "cargo fmt", "description": "Format the code" }))),
+            ..ToolChanged::of(call.clone())
+        });
+        self.tell(OutputAppended { call: call.clone(), text: "formatted\n".into() });
+        for (path, operation, added, removed, diff) in [
+            ("src/lib.rs", FileOperation::Update, 1, 1, "@@ -1 +1 @@\n-fn  a(){}\n+fn a() {}\n"),
+            ("src/fmt.log", FileOperation::Create, 1, 0, "@@ -0,0 +1 @@\n+formatted\n"),
+        ] {
+            let (before, after) = (None, None);
+            let (diff, call) = (Some(Body::from(diff)), Some(call.clone()));
+            self.tell(FileChanged { path: path.into(), operation, before, after, added, removed, diff, call });
+        }
+        call
     }
 
     fn tools(&mut self) {

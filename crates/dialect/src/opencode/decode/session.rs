@@ -6,7 +6,7 @@ use tolka_facts::event::{
     CompactionEnded, MessageHidden, Model, Parent, ParentKind, PromptDropped, PromptQueued, SessionChanged,
     SessionCreated, SessionDeleted,
 };
-use tolka_facts::{Block, Cause, Draft, Json, MessageId, PartId, SessionId};
+use tolka_facts::{Block, Cause, Draft, Json, MessageId, PartId, SessionId, Time};
 
 use super::call::Call;
 use super::event::SessionInfo;
@@ -34,6 +34,8 @@ pub(super) struct Session {
     pub(super) busy: bool,
     pub(super) turn: Option<Turn>,
     pub(super) turns: u64,
+    /// The last time that an event of it named.
+    pub(super) now: Option<Time>,
     pub(super) held: Option<Held>,
     pub(super) compaction: Option<String>,
 }
@@ -105,6 +107,7 @@ impl Session {
             busy: false,
             turn: None,
             turns: 0,
+            now: None,
             held: None,
             compaction: None,
         }
@@ -200,7 +203,7 @@ impl Session {
 
     pub(super) fn user(&mut self, message: UserMessage, raw: &str, out: &mut Vec<Draft>) {
         if self.messages.get(&message.id).is_some() {
-            return;
+            return self.taken(&message.id, out);
         }
         // A turn that nobody is busy with and that has no open step is history that was copied here.
         if self.turn.as_ref().is_some_and(|turn| turn.ending || (!self.busy && turn.step.is_none())) {

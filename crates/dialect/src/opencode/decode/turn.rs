@@ -1,15 +1,19 @@
 //! When turns and steps start and end.
 //!
 //! The wire has no word for a turn. A turn is what happens about one user message: it starts when the
-//! session is busy and ends when it is idle, or when the agent goes on to another user message.
+//! session is busy and ends when it is idle, or when the agent goes on to another user message. One that is told
+//! again while it waits is taken into the turn that runs.
 
-use tolka_facts::event::{Failed, Finish, Model, StepEnded, StepStarted, Stop, TurnEnded, TurnStarted, Usage};
+use tolka_facts::event::{
+    Failed, Finish, Model, PromptSteered, RetryScheduled, StepEnded, StepStarted, Stop, TurnEnded, TurnStarted, Usage,
+};
 use tolka_facts::{Cause, Draft, MessageId, TurnId};
 
 use super::failure;
 use super::message::{AssistantMessage, WireError};
 use super::part::Status;
 use super::session::{Held, Seen, Session};
+use super::time::whole;
 
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -68,7 +72,16 @@ impl Session {
                 self.busy = true;
                 self.start_if_clear(out);
             }
-            Status::Retry(_) => self.busy = true,
+            Status::Retry(retry) => {
+                self.busy = true;
+                self.need_turn(None, out);
+                out.push(Draft::agent(RetryScheduled {
+                    attempt: whole(retry.attempt),
+                    delay_ms: self.now.map_or(0, |now| whole(retry.next).saturating_sub(now.millis())),
+                    message: retry.message.clone(),
+                    code: None,
+                }));
+            }
             // `session.idle` follows, and says the same once.
             Status::Idle(_) | Status::Other(_) => {}
         }
@@ -100,6 +113,17 @@ impl Session {
         if stop == Stop::Failed && turn.failed.take().as_ref() != Some(&failed) {
             out.push(Draft::agent(failed));
         }
+    }
+
+    /// A user message that is told again: if it waited, the turn that runs takes it.
+    pub(super) fn taken(&mut self, message: &str, out: &mut Vec<Draft>) {
+        if self.busy && self.turn.is_none() && self.queue.front().is_some_and(|first| first != message) {
+            self.need_turn(None, out);
+        }
+        let Some(turn) = self.turn.as_mut().filter(|turn| !turn.ending) else { return };
+        let Some(at) = self.queue.iter().position(|queued| queued == message) else { return };
+        self.queue.remove(at);
+        out.push(Draft::agent(PromptSteered { turn: turn_of(message), into: turn.id.clone() }));
     }
 
     /// With one prompt waiting it is clear whose turn it is; else the first step tells.

@@ -91,18 +91,23 @@ struct StepFinish<'a> {
 }
 
 impl Telling<'_> {
-    pub(super) fn prompt(&mut self, prompt: &PromptQueued) {
+    /// Told when it is queued, and once more when a running turn takes it: clients put the one in the place of the other.
+    pub(super) fn user_message(&mut self, prompt: &PromptQueued, created: Time) {
         let head = &self.tip.head;
         let model = wire::model(head, prompt.model.as_ref());
         let info = json!({
             "id": prompt.message,
             "sessionID": self.session(),
             "role": "user",
-            "time": { "created": self.fact.time.millis() },
+            "time": { "created": created.millis() },
             "agent": prompt.agent.as_deref().unwrap_or(wire::agent_name(head)),
             "model": { "providerID": model.provider, "modelID": model.id },
         });
         self.event("message.updated", json!({ "sessionID": self.session(), "info": info }));
+    }
+
+    pub(super) fn prompt(&mut self, prompt: &PromptQueued) {
+        self.user_message(prompt, self.fact.time);
         for (at, block) in (0..).zip(&prompt.content) {
             let mut part = json!({
                 "id": derived_id("prt", self.fact.time, self.fact.seq, at),
