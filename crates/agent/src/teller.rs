@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tolka_facts::event::{PermissionAsked, QuestionAsked};
 use tolka_facts::{Block, Draft, Ids, Json, MessageId};
 
@@ -10,6 +10,9 @@ use crate::waits::Waits;
 /// How far a mind may run ahead of the disk. One group commit takes 256 facts; a longer line would only
 /// make a cancelled turn say more after the cancel.
 const LINE: usize = 256;
+/// Contents of files that a mind may have told and that are not durable yet, in KiB: a command may change a thousand
+/// large files, and they need not all be in memory at once. Two of the largest that are kept fit in, with room to spare.
+const CONTENTS: u32 = 32 * 1024;
 
 /// The session has ended its interest in this turn; stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +24,7 @@ pub struct Gone;
 pub enum Said {
     Told(Draft),
     /// With contents that the event names by their hashes; they are durable before it is.
-    ToldWith(Draft, Vec<Vec<u8>>),
+    ToldWith(Draft, Contents),
     /// `None` if nobody chose.
     Permission(Draft, Patience, oneshot::Sender<Option<Chosen>>),
     /// The answers, or `None` if they were refused.
@@ -31,6 +34,17 @@ pub enum Said {
     /// Answered when everything told before it is durable.
     Settle(oneshot::Sender<()>),
 }
+
+/// Contents of files, and the room that they take until they are durable.
+#[derive(Debug)]
+pub struct Contents {
+    pub whole: Vec<Vec<u8>>,
+    pub room: Room,
+}
+
+/// Given back when it is dropped: there is room for other contents then.
+#[derive(Debug)]
+pub struct Room(#[expect(dead_code, reason = "it is held, not looked at")] OwnedSemaphorePermit);
 
 /// What a person chose.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +86,7 @@ pub struct Steered {
 #[derive(Debug, Clone)]
 pub struct Teller {
     line: mpsc::Sender<Said>,
+    room: Arc<Semaphore>,
     cancel: Cancel,
     ids: Arc<Ids>,
     waits: Waits,
@@ -81,7 +96,8 @@ pub struct Teller {
 pub fn teller(ids: Arc<Ids>) -> (Teller, mpsc::Receiver<Said>, CancelSwitch) {
     let (line, said) = mpsc::channel(LINE);
     let (switch, cancel) = watch::channel(false);
-    (Teller { line, cancel: Cancel(cancel), ids, waits: Waits::default() }, said, CancelSwitch(switch))
+    let room = Arc::new(Semaphore::new(CONTENTS as usize));
+    (Teller { line, room, cancel: Cancel(cancel), ids, waits: Waits::default() }, said, CancelSwitch(switch))
 }
 
 impl Teller {
@@ -89,9 +105,13 @@ impl Teller {
         self.line.send(Said::Told(draft)).await.map_err(|_| Gone)
     }
 
-    /// Tells an event together with contents that it names by their hashes.
-    pub async fn tell_with(&self, draft: Draft, contents: Vec<Vec<u8>>) -> Result<(), Gone> {
-        self.line.send(Said::ToldWith(draft, contents)).await.map_err(|_| Gone)
+    /// Tells an event together with contents that it names by their hashes. Waits while too many are on their way.
+    pub async fn tell_with(&self, draft: Draft, whole: Vec<Vec<u8>>) -> Result<(), Gone> {
+        let bytes: usize = whole.iter().map(Vec::len).sum();
+        // What is larger than all the room goes alone.
+        let size = u32::try_from(bytes.div_ceil(1024)).unwrap_or(CONTENTS).min(CONTENTS);
+        let room = Room(self.room.clone().acquire_many_owned(size).await.map_err(|_| Gone)?);
+        self.line.send(Said::ToldWith(draft, Contents { whole, room })).await.map_err(|_| Gone)
     }
 
     /// Asks a person. `Ok(None)`: nobody chose; treat it as a refusal.
@@ -164,5 +184,39 @@ pub struct CancelSwitch(watch::Sender<bool>);
 impl CancelSwitch {
     pub fn fire(&self) {
         self.0.send_replace(true);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tolka_facts::event::ModeSet;
+
+    use super::*;
+
+    /// On one thread: a task runs until it has to wait.
+    #[tokio::test]
+    async fn contents_wait_until_there_is_room() {
+        let (teller, mut said, _switch) = teller(Arc::new(Ids::seeded(7)));
+        let large = 12 << 20;
+        let telling = tokio::spawn(async move {
+            for size in [large, large, large, 0, 5 * large] {
+                let draft = Draft::agent(ModeSet { mode: "build".to_owned() });
+                teller.tell_with(draft, vec![vec![0; size]]).await.unwrap();
+            }
+        });
+        let mut hear = async || {
+            tokio::task::yield_now().await;
+            let waiting = said.len();
+            (waiting, said.recv().await)
+        };
+        let (waiting, first) = hear().await;
+        assert_eq!(waiting, 2, "a third does not fit beside two");
+        drop(first);
+        let (waiting, second) = hear().await;
+        assert_eq!(waiting, 3, "the third, and one that takes no room");
+        drop(second);
+        drop((hear().await, hear().await));
+        assert_eq!(hear().await.0, 1, "what is larger than all the room goes alone");
+        telling.await.unwrap();
     }
 }

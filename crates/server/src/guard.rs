@@ -34,7 +34,7 @@ pub(crate) struct Caller {
     pub(crate) name: String,
     /// What it showed, if anything had to be shown.
     token: Option<Hash>,
-    may_approve: bool,
+    pub(crate) may_approve: bool,
 }
 
 const LOOK_EVERY: Duration = Duration::from_secs(1);

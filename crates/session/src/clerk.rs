@@ -13,9 +13,6 @@ use crate::ledger::Ledger;
 use crate::told::Told;
 use crate::turn::RunningTurn;
 
-/// A group commit of the journal takes about as many.
-const BATCH: usize = 256;
-
 pub(crate) struct Clerk {
     ledger: Ledger,
     /// Told by the agent and refused by the disk; it goes first when there is room again.
@@ -59,12 +56,12 @@ impl Clerk {
         let (mut told, mut settling) = (Told::default(), Vec::new());
         turn.take(said, &mut told, &mut settling);
         loop {
-            while told.len() < BATCH
+            while !told.is_full()
                 && let Some(said) = turn.try_more()
             {
                 turn.take(said, &mut told, &mut settling);
             }
-            if told.len() >= BATCH || !self.ledger.is_writing() {
+            if told.is_full() || !self.ledger.is_writing() {
                 break;
             }
             tokio::select! {

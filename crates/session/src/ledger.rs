@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
+use tolka_agent::Room;
 use tolka_facts::{Draft, Event, Fact, Hash, SessionId, Time, Tip};
 use tolka_journal::{Append, Journal, JournalError, Kept, Mark, Pending, Scope, TIP};
 
@@ -39,6 +40,7 @@ pub(crate) struct Batch {
     facts: Vec<Arc<Fact>>,
     /// Once more, in case they come back.
     blobs: Vec<(Hash, Vec<u8>)>,
+    room: Vec<Room>,
     answer: Pending<'static, ()>,
     bytes: usize,
     tells_head: bool,
@@ -52,7 +54,7 @@ impl Batch {
         drop(self.answer);
         let draft = |fact: Fact| Draft { cause: fact.cause, event: fact.event, raw: fact.raw };
         let drafts = self.facts.into_iter().map(|fact| draft(Arc::unwrap_or_clone(fact))).collect();
-        Told { drafts, blobs: self.blobs }
+        Told { drafts, blobs: self.blobs, room: self.room }
     }
 }
 
@@ -108,7 +110,7 @@ impl Ledger {
 
     /// Stamps what was told, after all that was stamped before, and writes it out.
     pub(crate) fn prepare(&mut self, told: Told) -> Batch {
-        let Told { drafts, blobs } = told;
+        let Told { drafts, blobs, room } = told;
         let tip = self.ahead.get_or_insert_with(|| Box::new(self.tip.clone()));
         // No fact is earlier than the one before it, whatever the machine's clock does.
         let time = Time::now().max(tip.time);
@@ -127,7 +129,7 @@ impl Ledger {
         let keeps = state.as_ref().map(|kept| kept.idle);
         let append = Append { facts: facts.clone(), blobs: blobs.clone(), marks, head, tip: state };
         let answer = self.journal.append(append);
-        Batch { facts, blobs, answer, bytes, tells_head, keeps }
+        Batch { facts, blobs, room, answer, bytes, tells_head, keeps }
     }
 
     /// Hands a batch to the journal. The one before it must have landed.

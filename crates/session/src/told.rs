@@ -1,6 +1,12 @@
 //! What was told and is not durable yet, made ready to be stamped: cut to size, long values moved out to blobs.
 
+use tolka_agent::{Contents, Room};
 use tolka_facts::{Draft, Event, Hash, INLINE_LIMIT};
+
+/// A group commit of the journal takes about as many.
+const BATCH: usize = 256;
+/// What is moved out may be large: a batch is in memory until it is durable, and once more while it is written.
+const BATCH_BYTES: usize = 8 << 20;
 
 /// Whatever is refused comes back as this, not as the drafts that were given: a value that is moved out twice would be a
 /// reference to a reference.
@@ -8,11 +14,19 @@ use tolka_facts::{Draft, Event, Hash, INLINE_LIMIT};
 pub(crate) struct Told {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) blobs: Vec<(Hash, Vec<u8>)>,
+    /// Of the contents among the blobs; given back once they are durable.
+    pub(crate) room: Vec<Room>,
 }
 
 impl Told {
     pub(crate) fn len(&self) -> usize {
         self.drafts.len()
+    }
+
+    /// Enough for one commit.
+    pub(crate) fn is_full(&self) -> bool {
+        let bytes = || self.blobs.iter().map(|(_, content)| content.len()).sum::<usize>();
+        self.drafts.len() >= BATCH || bytes() >= BATCH_BYTES
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -36,8 +50,9 @@ impl Told {
     }
 
     /// With contents that the draft names by their hashes.
-    pub(crate) fn push_with(&mut self, draft: Draft, contents: Vec<Vec<u8>>) {
-        self.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
+    pub(crate) fn push_with(&mut self, draft: Draft, contents: Contents) {
+        self.blobs.extend(contents.whole.into_iter().map(|content| (Hash::of(&content), content)));
+        self.room.push(contents.room);
         self.push(draft);
     }
 
@@ -49,6 +64,7 @@ impl Told {
     pub(crate) fn append(&mut self, mut later: Told) {
         self.drafts.append(&mut later.drafts);
         self.blobs.append(&mut later.blobs);
+        self.room.append(&mut later.room);
     }
 
     /// How much there is; see [`Told::truncate`].

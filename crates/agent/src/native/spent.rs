@@ -33,14 +33,19 @@ impl Spent {
             *self.usage.get_or_insert_default() += usage;
         }
         if let Some(cost) = used.cost {
-            *self.cost.get_or_insert_default() += cost;
+            self.cost = Some(summed(self.cost.unwrap_or_default(), cost));
         }
     }
 
     /// What the session has cost with this turn; `None` where no price is known.
     pub(super) fn of_session(&self) -> Option<Cost> {
-        self.cost.map(|cost| Cost { amount: cost + self.before, currency: "USD".to_owned() })
+        self.cost.map(|cost| Cost { amount: summed(self.before, cost), currency: "USD".to_owned() })
     }
+}
+
+/// Clients show sums as they are: to the billionth, without the dust that adding fractions leaves.
+fn summed(before: f64, cost: f64) -> f64 {
+    ((before + cost) * 1e9).round() / 1e9
 }
 
 fn price(about: &ModelAbout, usage: Usage) -> Option<f64> {

@@ -266,7 +266,7 @@ impl Hall {
     fn hear(&mut self, said: Said, turn: &TurnId, acts: &mut impl FnMut(&Fact) -> Act) -> Act {
         match said {
             Said::Told(draft) => acts(&self.memory.stamp(draft, Vec::new())),
-            Said::ToldWith(draft, contents) => acts(&self.memory.stamp(draft, contents)),
+            Said::ToldWith(draft, contents) => acts(&self.memory.stamp(draft, contents.whole)),
             Said::Permission(draft, _, answer) => {
                 let fact = self.memory.stamp(draft, Vec::new());
                 let act = acts(&fact);

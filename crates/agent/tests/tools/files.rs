@@ -52,7 +52,7 @@ async fn a_new_file_is_written_and_told() {
     );
     assert!(matches!(
         &ended.tool.content.as_deref().unwrap()[1],
-        ToolContent::Diff { path, old: Some(old), new } if *path == absolute && old.is_empty() && new.head() == "one\ntwo\n"
+        ToolContent::Diff { path, old: None, new } if *path == absolute && new.head() == "one\ntwo\n"
     ));
     let changed = hall.changed().remove(0);
     assert_eq!((changed.path, changed.operation), (absolute, FileOperation::Create));

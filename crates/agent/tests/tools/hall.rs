@@ -166,7 +166,7 @@ impl Hall {
                 }
                 match said {
                     Said::ToldWith(_, contents) => {
-                        told.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
+                        told.blobs.extend(contents.whole.into_iter().map(|content| (Hash::of(&content), content)));
                     }
                     Said::Permission(_, _, answer) => match &person {
                         Person::Chooses(option, reason) => {

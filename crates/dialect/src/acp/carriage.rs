@@ -92,8 +92,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         "prompt_steered",
         Partly(&["user_message_chunk"], "the prompt's blocks are told; its key, agent, model and context are not"),
     ),
-    (
-        "retry_scheduled",
-        Partly(&["notice"], "which attempt it is and the provider's code; how long it takes is told in words"),
-    ),
+    ("retry_scheduled", Whole(&["notice"])),
 ];

@@ -16,7 +16,7 @@ use tolka_facts::event::{
 use tolka_facts::{Ask, Blobs, CallId, Cause, Event, Fact, Json, RequestId, Tip, TurnId};
 
 use super::ask::{FormParams, PermissionParams};
-use super::mark::{AnswerMark, Meta, Outcome, TurnMark};
+use super::mark::{AnswerMark, Meta, Outcome, RetryMark, TurnMark};
 use super::passed::{Passed, Readdressed};
 use super::write::{self, Content, SessionUpdate, Update};
 use crate::Frames;
@@ -247,11 +247,13 @@ impl Encoder {
                 severity: e.severity,
                 title: or_notice(&e.title),
                 description: e.description.as_deref(),
+                meta: None,
             }),
             Event::RetryScheduled(e) if in_turn => {
                 let title = format!("Trying again in {} s", e.delay_ms.div_ceil(1000));
                 let (severity, description) = (Severity::Warning, Some(e.message.as_str()));
-                to.update(&Update::Notice { severity, title: &title, description });
+                let mark = RetryMark { attempt: e.attempt, delay_ms: e.delay_ms, code: e.code };
+                to.update(&Update::Notice { severity, title: &title, description, meta: Some(Meta { tolka: mark }) });
             }
             Event::SessionChanged(e) => Encoder::changed(e, to),
             Event::CompactionStarted(e) => to.update(&Update::CompactionUpdate {
@@ -294,6 +296,7 @@ impl Encoder {
                     severity: Severity::Error,
                     title: or_notice(&e.message),
                     description: None,
+                    meta: None,
                 });
             }
             // What we played again, with the method beside it. It may have been a request, but its answer was given.

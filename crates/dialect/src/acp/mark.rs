@@ -35,6 +35,15 @@ pub(super) struct TurnMark {
     pub(super) into: Option<TurnId>,
 }
 
+/// On the notice that the model is asked again: what stands there in words.
+#[derive(Serialize, Deserialize)]
+pub(super) struct RetryMark {
+    pub(super) attempt: u64,
+    pub(super) delay_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) code: Option<i64>,
+}
+
 /// On a request for permission: what rules call it, which the protocol does not tell.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PermissionMark {

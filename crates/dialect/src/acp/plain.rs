@@ -1,10 +1,11 @@
 //! Messages that can be read without knowing what came before.
 
 use tolka_facts::event::{
-    Command, CommandsSet, Failed, FailureKind, ModeSet, Noticed, SessionChanged, Severity, UsageSet,
+    Command, CommandsSet, Failed, FailureKind, ModeSet, Noticed, RetryScheduled, SessionChanged, Severity, UsageSet,
 };
 use tolka_facts::{Event, Json};
 
+use super::mark::{self, RetryMark};
 use super::wire::{Commands, ContextUsage, CurrentMode, SessionInfo, WireCommand, WireError, WireNotice};
 
 /// `None` for an update that we have no word for, or that lacks what makes it one.
@@ -25,6 +26,10 @@ pub(super) fn event(what: &str, update: &Json) -> Option<Event> {
         }
         "notice" => {
             let WireNotice { severity, title, description } = update.read()?;
+            if let Some(RetryMark { attempt, delay_ms, code }) = mark::read(update) {
+                let message = description.unwrap_or_default();
+                return Some(RetryScheduled { attempt, delay_ms, message, code }.into());
+            }
             let severity = match severity.as_deref() {
                 Some("info") => Severity::Info,
                 Some("warning") => Severity::Warning,

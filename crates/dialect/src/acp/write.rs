@@ -8,7 +8,7 @@ use serde_json::Value;
 use tolka_facts::event::{Command, Cost, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
 use tolka_facts::{Blobs, Block, Body, Json, Location, ToolContent, ToolKind, ToolStatus};
 
-use super::mark::{Meta, TurnMark};
+use super::mark::{Meta, RetryMark, TurnMark};
 
 #[derive(Serialize)]
 pub(super) struct Notification<'a, P> {
@@ -121,6 +121,8 @@ pub(super) enum Update<'a> {
         title: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<&'a str>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Meta<RetryMark>>,
     },
     CompactionUpdate {
         compaction_id: &'a str,

@@ -83,7 +83,8 @@ fn words_for_the_turn_that_runs_come_in_it_and_a_retry_is_a_notice() {
     };
     let steered = PromptSteered { turn: TurnId::from("trn_2"), into: TurnId::from("trn_1") };
     let retry = RetryScheduled { attempt: 1, delay_ms: 2500, message: "overloaded".into(), code: Some(529) };
-    let facts = vec![start(), Draft::agent(retry), Draft::client(queued.clone()), Draft::agent(steered.clone())];
+    let facts =
+        vec![start(), Draft::agent(retry.clone()), Draft::client(queued.clone()), Draft::agent(steered.clone())];
     let run = Run::stamped(facts.into_iter().chain([Draft::agent(end(Stop::EndTurn))]));
     let lines = told(&run);
     let updates = updates(&crate::values(&lines));
@@ -97,6 +98,7 @@ fn words_for_the_turn_that_runs_come_in_it_and_a_retry_is_a_notice() {
     assert_eq!(crate::judged(&crate::stream(&lines)).len(), 0);
     let heard: Vec<Event> = crate::heard(&crate::stream(&lines)).into_iter().map(|heard| heard.draft.event).collect();
     assert!(heard.contains(&queued.into()) && heard.contains(&steered.into()), "{heard:#?}");
+    assert!(heard.contains(&retry.into()), "{heard:#?}");
     assert_eq!(heard.iter().filter(|event| matches!(event, Event::TurnStarted(_))).count(), 1);
 }
 

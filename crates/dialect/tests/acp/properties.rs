@@ -276,10 +276,7 @@ fn gist(run: &Run) -> Vec<String> {
                 out.push(format!("{:?} {} {:?}", e.severity, e.title, e.description));
             }
             Event::Noticed(e) => out.push(format!("{:?} Notice {:?}", e.severity, e.description)),
-            Event::RetryScheduled(e) if in_turn => {
-                let title = format!("Trying again in {} s", e.delay_ms.div_ceil(1000));
-                out.push(format!("Warning {title} {:?}", Some(&e.message)));
-            }
+            Event::RetryScheduled(e) if in_turn => out.push(format!("{e:?}")),
             Event::Failed(e) if !in_turn => out.push(format!("Error {} None", e.message)),
             Event::SessionChanged(e) => out.push(format!("title {:?}", e.title)),
             Event::PermissionAsked(e) if in_turn => {

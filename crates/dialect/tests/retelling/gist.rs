@@ -132,7 +132,6 @@ fn without_cancelled(entry: &PlanEntry) -> PlanEntry {
 pub(crate) struct Reach {
     prompts: bool,
     steering: bool,
-    /// Whether a wait can be told from a notice.
     retries: bool,
     text: bool,
     thoughts: bool,
@@ -157,7 +156,7 @@ impl Reach {
         Reach {
             prompts: carries("prompt_queued") || carries("turn_started"),
             steering: carries("prompt_steered"),
-            retries: carries("retry_scheduled") && dialect != Dialect::Acp,
+            retries: carries("retry_scheduled"),
             text: carries("text_appended"),
             thoughts: carries("thought_appended"),
             calls: carries("tool_changed"),

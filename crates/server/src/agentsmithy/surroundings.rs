@@ -55,9 +55,16 @@ pub(super) async fn config(State(app): State<App>) -> Json<Value> {
 }
 
 pub(super) async fn not_there_yet(uri: Uri) -> AgentSmithyError {
-    let what = match uri.path().rsplit('/').next() {
-        Some("config" | "rename") => "Settings are made on Tolka's command line, not here",
-        _ => "Checkpoints and the approval of changes are not there yet",
+    let words = match uri.path().rsplit('/').next() {
+        Some("config" | "rename") => "Settings are not changed here, and keys are never sent to this server: write \
+             them into tolka.toml or set the provider's environment variable (`tolka models` says what is usable and \
+             why the rest is not), then start tolka again. One dialog's model: PATCH /v1/sessions/{id} with \
+             {\"model\": {\"provider\": …, \"id\": …}}; GET /api/config lists them."
+            .to_owned(),
+        _ => format!(
+            "Checkpoints and the approval of changes are not there yet: Tolka does not answer {} yet.",
+            uri.path()
+        ),
     };
-    AgentSmithyError(Fault::NotThereYet(format!("{what}: Tolka does not answer {} yet.", uri.path())))
+    AgentSmithyError(Fault::NotThereYet(words))
 }

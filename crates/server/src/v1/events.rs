@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -15,6 +15,7 @@ use tolka_journal::Scope;
 use super::{limit, number};
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
+use crate::guard::Caller;
 use crate::request::{self, AtShutdown, Seat, last_event_id};
 use crate::stream::{Channel, Cursor, Dress, Follow, Had, Reader, Until, Voice, Whose};
 
@@ -71,6 +72,7 @@ pub(super) async fn session(
     State(app): State<App>,
     Path(id): Path<String>,
     Query(query): Query<EventsQuery>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let session = SessionId::from(id);
@@ -101,7 +103,7 @@ pub(super) async fn session(
             let message = "`turn` and `skip` need a stream; a page starts at a position.";
             return Err(Fault::BadRequest(message.to_owned()).into());
         }
-        return page(&app, channel, cursor, size).await;
+        return page(&app, &caller, channel, cursor, size).await;
     }
     let seat = Seat::take(&app)?;
     let (reader, at_shutdown) = match &query.turn {
@@ -126,6 +128,7 @@ pub(super) async fn session(
 pub(super) async fn feed(
     State(app): State<App>,
     Query(query): Query<EventsQuery>,
+    Extension(caller): Extension<Caller>,
     headers: HeaderMap,
 ) -> Result<Response, TolkaError> {
     let channel = Channel { whose: Whose::Feed { directory: None }, dialect: query.dialect()?, dress: Dress::Feed };
@@ -143,7 +146,7 @@ pub(super) async fn feed(
         }
     };
     if query.wants_page(&headers)? {
-        return page(&app, channel, cursor, size).await;
+        return page(&app, &caller, channel, cursor, size).await;
     }
     let reader = Reader::new(&app.tongues, channel, cursor, Until::Never).greet(b"");
     Ok(request::stream(Seat::take(&app)?, reader, AtShutdown::Cut))
@@ -152,6 +155,7 @@ pub(super) async fn feed(
 /// The same events with the same positions, without a stream.
 async fn page(
     app: &App,
+    caller: &Caller,
     channel: Channel,
     cursor: Cursor,
     (limit, wait): (usize, Duration),
@@ -163,6 +167,9 @@ async fn page(
     let is_feed = scope == Scope::All;
     let name =
         |cursor: Cursor| if is_feed { format!("{}.{cursor}", app.journal().epoch()) } else { cursor.to_string() };
+    // Who waits for what comes is there to answer it, if it may; until the next poll the session is patient.
+    let place = channel.place_to_answer().filter(|_| caller.may_approve && !wait.is_zero());
+    let _attendance = place.map(|place| app.desk.attend(place));
     let mut follow = Follow::new(app.journal().clone(), scope, cursor.before());
     let mut voice = Voice::new(&app.tongues, channel);
     let deadline = tokio::time::Instant::now() + wait;

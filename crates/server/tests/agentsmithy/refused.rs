@@ -111,7 +111,6 @@ async fn what_is_not_there_says_so() {
         ("POST", format!("/api/dialogs/{dialog}/restore"), 501),
         ("POST", format!("/api/dialogs/{dialog}/approve"), 501),
         ("POST", format!("/api/dialogs/{dialog}/reset"), 501),
-        ("GET", "/api/config".to_owned(), 501),
         ("PUT", "/api/config".to_owned(), 501),
         ("GET", "/api/nothing".to_owned(), 404),
         ("PUT", "/api/chat".to_owned(), 405),

@@ -260,3 +260,30 @@ async fn with_nobody_there_a_permission_decides_itself_and_with_somebody_it_wait
     assert_eq!((&answered["by"], &answered["reason"]), (&json!("local"), &json!("not on a Sunday")));
     assert!(heard.contains("not on a Sunday"), "the mind hears why: {heard}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_polls_and_waits_is_there_too() {
+    let host = Host::with(Arc::new(Choosy::default())).await;
+    let id = host.new_session().await;
+    host.post(&format!("/session/{id}/prompt_async"), text("may I")).await;
+    let mut after = "0".to_owned();
+    let mut asked = Value::Null;
+    while asked.is_null() {
+        let (_, page) = host.get(&format!("/v1/sessions/{id}/events?after={after}&wait=20")).await;
+        after = page["position"].as_str().unwrap().to_owned();
+        let events = page["events"].as_array().unwrap().iter();
+        asked = events.map(|event| &event["data"]).find(|fact| fact["type"] == "permission_asked").cloned().into();
+    }
+    // Longer than an empty house would have waited.
+    let (_, page) = host.get(&format!("/v1/sessions/{id}/events?after={after}&wait=1")).await;
+    assert_eq!(page["events"], json!([]), "nobody has decided");
+    // With no wait there is nobody.
+    let (answered, _) = loop {
+        let (_, page) = host.get(&format!("/v1/sessions/{id}/events?after={after}&format=json")).await;
+        if page["events"].to_string().contains("turn_ended") {
+            break decided(&host, &id).await;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(answered["by"], "tolka");
+}

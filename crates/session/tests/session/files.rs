@@ -31,6 +31,47 @@ pub(crate) async fn change(teller: &Teller) {
     say(teller, "changed").await;
 }
 
+/// More than may be on its way at once.
+const MANY: u8 = 12;
+
+fn large(n: u8) -> Vec<u8> {
+    vec![n; 4 << 20]
+}
+
+pub(crate) async fn change_many(teller: &Teller) {
+    for n in 0..MANY {
+        let content = large(n);
+        let changed = FileChanged {
+            path: n.to_string(),
+            operation: FileOperation::Create,
+            before: None,
+            after: Some(BlobRef { hash: Hash::of(&content), size: content.len() as u64 }),
+            added: 1,
+            removed: 0,
+            call: None,
+            diff: None,
+        };
+        teller.tell_with(Draft::agent(changed), vec![content]).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_too_much_for_the_memory_go_one_after_another() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.prompt(&session, prompt("change many files")).await.unwrap();
+    world.ended(&session, 1).await;
+    let facts = world.facts(&session).await;
+    let paths = facts.iter().filter_map(|fact| match &fact.event {
+        Event::FileChanged(e) => Some(e.path.clone()),
+        _ => None,
+    });
+    assert_eq!(paths.collect::<Vec<_>>(), (0..MANY).map(|n| n.to_string()).collect::<Vec<_>>());
+    for n in 0..MANY {
+        assert_eq!(world.journal.blob(&Hash::of(&large(n))).unwrap(), Some(large(n)));
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_file_was_survives_and_goes_with_the_last_session_that_knows_it() {
     let world = World::new();

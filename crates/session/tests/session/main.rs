@@ -88,6 +88,7 @@ impl Mind for Strings {
                 "steered" => steering::turn(self, teller).await,
                 "remember" => past::tell(self.past.as_ref(), teller).await,
                 "change a file" => files::change(teller).await,
+                "change many files" => files::change_many(teller).await,
                 "ways" => say(teller, &format!("{:?} {:?}", prompt.mode, prompt.model.map(|model| model.id))).await,
                 "hang" | "ignore cancel" => {
                     tool(teller, "call_1").await;

@@ -81,7 +81,7 @@ impl Change {
     /// As clients draw it. The texts are the same blobs as the fact's.
     pub(super) fn content(&self, absolute: String) -> ToolContent {
         let (old, new) = self.texts();
-        ToolContent::Diff { path: absolute, old: Some(old.into()), new: new.into() }
+        ToolContent::Diff { path: absolute, old: self.before.as_ref().map(|_| old.into()), new: new.into() }
     }
 
     /// As OpenCode's clients read it in the metadata of an edit; they find what is left out in the content.
