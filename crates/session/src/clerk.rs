@@ -124,7 +124,7 @@ impl Clerk {
                 let session = &self.ledger.session;
                 tracing::error!(%session, %error, facts = told.len(), "facts cannot be written");
                 self.broken |= !may_pass(&error);
-                self.backlog = told;
+                self.backlog = *told;
             }
         }
     }
@@ -150,7 +150,7 @@ impl Clerk {
         all.push_all(drafts);
         self.ledger.append(all).await.map_err(|(mut told, error)| {
             told.truncate(waiting);
-            self.backlog = told;
+            self.backlog = *told;
             self.broken |= !may_pass(&error);
             error
         })?;

@@ -98,7 +98,7 @@ impl Ledger {
     }
 
     /// Makes what was told durable, all or none. On an error nothing has changed, and it comes back.
-    pub(crate) async fn append(&mut self, told: Told) -> Result<(), (Told, JournalError)> {
+    pub(crate) async fn append(&mut self, told: Told) -> Result<(), (Box<Told>, JournalError)> {
         if told.is_empty() {
             return Ok(());
         }
@@ -163,11 +163,11 @@ impl Ledger {
     }
 
     /// Folds what became durable, or gives back what was refused. A batch that was prepared meanwhile is void then.
-    pub(crate) fn land(&mut self, answer: Result<(), JournalError>) -> Result<(), (Told, JournalError)> {
+    pub(crate) fn land(&mut self, answer: Result<(), JournalError>) -> Result<(), (Box<Told>, JournalError)> {
         let Some(batch) = self.writing.take() else { return Ok(()) };
         if let Err(error) = answer {
             self.ahead = None;
-            return Err((batch.take_back(), error));
+            return Err((Box::new(batch.take_back()), error));
         }
         batch.facts.iter().for_each(|fact| self.tip.apply(fact));
         self.since_kept += batch.bytes;

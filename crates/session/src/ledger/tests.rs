@@ -157,7 +157,7 @@ async fn a_refusal_gives_back_what_was_prepared_after_it_too() {
 
     let large: Arc<dyn Journal> = open(None);
     let mut ledger = Ledger::load(large.clone(), session.clone()).await.unwrap();
-    ledger.append(back).await.unwrap();
+    ledger.append(*back).await.unwrap();
     let facts = stored(large.as_ref(), &session).await;
     assert_eq!(ledger.tip, folded(&facts));
     assert_eq!(ledger.tip.turn.as_ref().unwrap().text.as_ref().unwrap().text.to_string(), "zeroonetwo");
