@@ -153,9 +153,10 @@ impl History {
         self.indices().filter(|said| *said < idx).count()
     }
 
-    /// Whether a message has begun at an index or after it: no earlier one grows any more.
+    /// Whether a message has begun at an index or after it: no earlier one grows any more. Words that steer end none.
     pub fn has_said(&self, idx: u64) -> bool {
-        self.groups.last().and_then(|group| group.said.as_ref()).is_some_and(|said| said.idx >= idx)
+        let last = self.groups.iter().rev().find(|group| !group.is_steered);
+        last.and_then(|group| group.said.as_ref()).is_some_and(|said| said.idx >= idx)
     }
 
     /// The last `limit` messages before the one of index `before`, or the last of all, and what belongs to each; of what
@@ -278,14 +279,16 @@ fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &Message
     }
 }
 
-/// The group that new words go to: the last one, if it has not acted yet and there is room for them.
+/// The group that new words go to: the last one, if it has not acted yet, there is room for them, and nobody has said
+/// something since: an index is never less than the one before it.
 fn answer<'a>(
     groups: &'a mut Vec<Group>,
     message: &MessageId,
     seq: u64,
     has_room: impl Fn(&Group) -> bool,
 ) -> &'a mut Group {
-    let goes_on = |group: &Group| !group.has_acted() && has_room(group);
+    let is_last = groups.last().is_some_and(|group| !group.is_steered);
+    let goes_on = |group: &Group| is_last && !group.has_acted() && has_room(group);
     last_or_new(groups, message, seq, goes_on)
 }
 
