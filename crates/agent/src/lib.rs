@@ -112,6 +112,9 @@ impl Ended {
 /// The usual way of working, in every family that has ways of working.
 pub const BUILD: &str = "build";
 
+/// The one in which nothing may be changed.
+pub const PLAN: &str = "plan";
+
 /// What a session is called that nobody has named.
 pub const UNNAMED: &str = "New session";
 

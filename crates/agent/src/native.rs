@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use tolka_facts::event::Model;
 
-use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, Place};
+use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, PLAN, Place};
 use mind::NativeMind;
 use settings::Settings;
 
@@ -66,7 +66,7 @@ impl Agent for Native {
             |name: &str, description: &str| ModeAbout { name: name.to_owned(), description: description.to_owned() };
         vec![
             mode(BUILD, "Does the work: changes files and runs commands, as far as the permissions go."),
-            mode(instructions::PLAN, "Only reads and searches, and ends with a plan."),
+            mode(PLAN, "Only reads and searches, and ends with a plan."),
         ]
     }
 

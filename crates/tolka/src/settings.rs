@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tolka_agent::native::demo::Demo;
 use tolka_agent::native::model::Model;
-use tolka_agent::native::permission::Grants;
+use tolka_agent::native::permission::{Grants, ONCE};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{Pace, Patience};
 use tolka_server::Hands;
@@ -25,8 +25,6 @@ const STEPS: u32 = 200;
 const TURN: Duration = Duration::from_secs(2 * 3600);
 const TRIES: u32 = 5;
 const COMMAND: Duration = Duration::from_secs(120);
-/// The option that a permission has for `allow` (once, never always: nobody was there).
-const ONCE: &str = "once";
 
 /// What all settings are made from.
 pub(crate) struct Given<'a> {
@@ -47,6 +45,7 @@ impl Given<'_> {
             attended: ask.attended.map_or(usual.attended, |time| time.0),
             otherwise: match ask.otherwise {
                 Otherwise::Reject => None,
+                // Never always: nobody was there.
                 Otherwise::Allow => Some(ONCE.to_owned()),
             },
         };

@@ -181,6 +181,12 @@ impl Shell {
         self
     }
 
+    /// What commands do not see in a sandbox: those files and folders that are there, by their real names. Who reads for an
+    /// agent without a sandbox looks here first.
+    pub fn hidden(&self) -> Vec<PathBuf> {
+        sandbox::all_hidden(&self.hidden).collect()
+    }
+
     pub fn level(&self) -> Level {
         self.level
     }

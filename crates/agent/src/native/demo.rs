@@ -18,15 +18,13 @@ use tokio::time::Sleep;
 use tolka_facts::event::{Finish, Model as Named, Usage};
 
 use super::model::{Model, ModelError, Piece, Pieces, Request};
-use super::permission::{Leave, Rule, Rules};
+use super::permission::{Leave, ONCE, Rule, Rules};
 use crate::{ModelAbout, Pace, Patience};
 use script::Step;
 use seen::Seen;
 
 /// What the demo's model, its agent and its provider are called.
 pub const DEMO: &str = "demo";
-/// The option that lets a call happen once, as permissions name it.
-const ONCE: &str = "once";
 
 #[derive(Debug)]
 pub struct Demo {

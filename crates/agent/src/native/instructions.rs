@@ -8,13 +8,12 @@ use std::path::Path;
 use tolka_workspace::files::Files;
 
 use super::settings::Settings;
+use crate::PLAN;
 
 /// The names under which folders keep words for agents; the first that is there counts.
 const NAMES: [&str; 5] = ["AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules", "GEMINI.md"];
 /// Words for agents that are longer than this are a book; its beginning is told, and where the rest is.
 const TOLD: u64 = 48 * 1024;
-
-pub(super) const PLAN: &str = "plan";
 
 const MANNERS: &str = "\
 Work on the task until it is done, then say in a few plain sentences what you did and what is left. Answer in the language of \

@@ -15,7 +15,7 @@ use super::title::{self, Named, Naming};
 use super::tools::{Scene, Tools};
 use super::turn::{Stopped, Turn, notice};
 use super::{failure, instructions};
-use crate::{BUILD, Ended, Gone, Mind, Place, Prompt, Running, Teller, UNNAMED, is_meant};
+use crate::{BUILD, Ended, Gone, Mind, PLAN, Place, Prompt, Running, Teller, UNNAMED, is_meant};
 
 pub(super) struct NativeMind {
     pub(super) settings: Arc<Settings>,
@@ -89,7 +89,7 @@ impl NativeMind {
             let why = format!("{}/{} is not configured any more.", lost.provider, lost.id);
             notice(teller, "The session goes on with another model", why).await?;
         }
-        let mode = prompt.mode.as_deref().filter(|mode| *mode == instructions::PLAN).unwrap_or(BUILD).to_owned();
+        let mode = prompt.mode.as_deref().filter(|mode| *mode == PLAN).unwrap_or(BUILD).to_owned();
         self.name_session(prompt, &model, teller, spent).await?;
 
         let eyes = if model.about().sees_images { Eyes::Open } else { Eyes::Blind };

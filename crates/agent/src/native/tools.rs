@@ -25,7 +25,7 @@ mod spec;
 mod todo;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -33,14 +33,12 @@ use tolka_facts::{Blobs, CallId, Draft, Json, NoBlobs, SessionId, Time, Tool};
 
 use super::model::{Input, ToolSpec};
 use super::settings::Settings;
-use crate::{Gone, Teller};
+use crate::{Gone, PLAN, Teller};
 use act::{Act, End};
 use field::Fields;
 use memory::Memory;
 use name::Name;
-
-/// The mode in which nothing may be changed.
-const PLAN: &str = "plan";
+pub use name::permissions;
 
 /// A call that the model has finished writing. That it began (`pending`, and its input as it came) is told already.
 #[derive(Debug, Clone)]
@@ -122,11 +120,6 @@ impl Tools {
     /// What an ended call gave back, as the model is sent it: the same from the facts as it was when the call ended.
     pub fn recalled(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
         outcome::of(tool, blobs)
-    }
-
-    /// Asks for leave to read what lies outside of the workspace, for files that a prompt links to.
-    pub async fn may_read(&self, path: &Path, scene: &Scene<'_>) -> Result<bool, Gone> {
-        ask::may_read(self, path, scene).await
     }
 
     fn act<'a>(&'a self, call: &'a Call, scene: &'a Scene<'a>) -> Act<'a> {

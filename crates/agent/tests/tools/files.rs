@@ -164,7 +164,7 @@ async fn outside_is_asked_and_then_read() {
     let asked = hall.asked();
     assert_eq!(asked.len(), 2);
     assert_eq!((asked[1].permission.as_str(), asked[1].call.as_ref()), ("outside", Some(&CallId::from("call_2"))));
-    assert_eq!(asked[0].patterns, [format!("{}/*", outside.parent().unwrap().display())]);
+    assert_eq!(asked[0].patterns, [outside.to_str().unwrap()], "that file, and not those beside it");
     hall.person = Person::Chooses("reject", Some("it is private"));
     let ended = hall.call("read", json!({ "filePath": outside })).await;
     ended.failed(

@@ -71,11 +71,17 @@ impl Hall {
     }
 
     pub(crate) fn with(rules: Rules) -> Self {
+        Hall::hiding(rules, |_| Vec::new())
+    }
+
+    /// What is hidden is told from the folder that workspace and data are in.
+    pub(crate) fn hiding(rules: Rules, hidden: impl Fn(&Path) -> Vec<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (workspace, data) = (root.join("place"), root.join("data"));
         std::fs::create_dir(&workspace).unwrap();
         let checkpoints = Arc::new(Checkpoints::new(&data));
+        let shell = Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper"))).hiding(hidden(&root));
         let settings = Settings {
             models: Vec::new(),
             steps: 1,
@@ -85,7 +91,7 @@ impl Hall {
             rules,
             grants: Arc::new(Grants::new(&data)),
             patience: Patience::default(),
-            shell: Arc::new(Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper")))),
+            shell: Arc::new(shell),
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
             instructions: None,

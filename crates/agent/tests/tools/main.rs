@@ -7,5 +7,6 @@ mod dialects;
 mod files;
 mod hall;
 mod leave;
+mod lines;
 mod person;
 mod search;

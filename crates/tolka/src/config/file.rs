@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
+use tolka_agent::native::tools::permissions;
 
 use super::values::{BaseUrl, Ordered, Time, Variable, Which};
 use crate::models::known;
@@ -190,9 +191,6 @@ pub(crate) struct PriceEntry {
     pub(crate) cache_write: f64,
 }
 
-/// What rules can be about. A name that is none would be a rule that never holds, and a person who thinks it does.
-pub(crate) const PERMISSIONS: [&str; 11] =
-    ["*", "bash", "edit", "read", "outside", "glob", "grep", "list", "todowrite", "question", "artifact"];
 const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 type Mistake = (Range<usize>, String);
@@ -200,9 +198,11 @@ type Mistake = (Range<usize>, String);
 impl Config {
     /// What no single value shows.
     pub(super) fn check(&self) -> Result<(), Mistake> {
+        // A name that is none would be a rule that never holds, and a person who thinks it does.
+        let permissions = permissions();
         for permission in &self.permissions.0 {
-            if !PERMISSIONS.contains(&permission.name.as_str()) {
-                let known = PERMISSIONS.join("`, `");
+            if !permissions.contains(&permission.name.as_str()) {
+                let known = permissions.join("`, `");
                 let message = format!("no permission is called `{}`; there are `{known}`", permission.name);
                 return Err((permission.span.clone(), message));
             }

@@ -71,17 +71,22 @@ pub(super) struct Bounds {
 
 impl Bounds {
     pub(super) fn new(workspace: PathBuf, folder: PathBuf, scratch: PathBuf, hidden: &[PathBuf]) -> Self {
-        let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let secrets = home.iter().flat_map(|home| SECRETS.iter().map(|secret| home.join(secret)));
-        // A link is hidden where it leads to; the link itself says nothing.
-        let hidden = secrets.chain(hidden.iter().cloned()).filter_map(|path| path.canonicalize().ok());
-        let hidden = hidden.filter(|path| path != &workspace && path.parent().is_some()).collect();
+        let hidden = all_hidden(hidden).filter(|path| path != &workspace).collect();
         let writable = git_folders(&workspace);
         let repositories = writable.iter().cloned().chain([workspace.join(".git")]);
         let guarded = repositories.flat_map(|git| ["config", "config.worktree", "hooks"].map(|name| git.join(name)));
         let guarded = guarded.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()));
         Bounds { folder, guarded: guarded.collect(), writable, hidden, scratch, workspace }
     }
+}
+
+/// The secrets of the person whose home this is, and these: those that are there, by their real names.
+pub(super) fn all_hidden(more: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let secrets = home.into_iter().flat_map(|home| SECRETS.iter().map(move |secret| home.join(secret)));
+    // A link is hidden where it leads to; the link itself says nothing.
+    let real = secrets.chain(more.iter().cloned()).filter_map(|path| path.canonicalize().ok());
+    real.filter(|path| path.parent().is_some())
 }
 
 /// A worktree has its git folder in another repository, and shares most of that. One that its `.git` file merely

@@ -37,6 +37,8 @@ const RULES: &[(&str, &str, Leave)] = &[
     ("bash", "git *--ou*", Leave::Ask),
     ("bash", "git *--ext*", Leave::Ask),
     ("bash", "git *--textc*", Leave::Ask),
+    // It reads any two files, tracked or not.
+    ("bash", "git *--no-i*", Leave::Ask),
 ];
 
 pub(super) fn rules() -> Vec<Rule> {

@@ -13,7 +13,7 @@ use tolka_workspace::files::{FileError, Files};
 use super::field::Fields;
 use super::name::Name;
 use super::{Call, Scene, Tools};
-use super::{artifact, bash, delete, edit, glob, grep, list, patch, question, read, todo, write};
+use super::{artifact, bash, delete, edit, glob, grep, list, outcome, patch, question, read, todo, write};
 use crate::Gone;
 use crate::native::kind::kind_of;
 
@@ -44,6 +44,8 @@ pub(super) enum Stop {
     /// With what it gave until then.
     Cancelled(Option<Box<Done>>),
     Failed(String),
+    /// The person said no, and nothing more.
+    Rejected,
 }
 
 impl From<Gone> for Stop {
@@ -70,18 +72,25 @@ pub(super) enum End {
     Done(Done),
     Failed(String),
     Cancelled(Option<Box<Done>>),
-    /// It was not run.
+    /// It was not run: the person said no, and nothing more.
+    Rejected,
+    /// It was not run: the person said no to another.
     Skipped,
 }
+
+/// The document's words.
+const REJECTED: &str = "Error: The user rejected permission to use this specific tool call.";
 
 const SKIPPED: &str = "This call was not run: the user rejected an earlier one of the same step.";
 const CANCELLED: &str = "The user cancelled the turn before the tool ended.";
 
 impl End {
     pub(super) fn told(self, call: &Call) -> ToolChanged {
+        let ends_turn = matches!(self, End::Rejected);
         let (status, error, done) = match self {
             End::Done(done) => (ToolStatus::Completed, None, Some(done)),
             End::Failed(why) => (ToolStatus::Failed, Some(why), None),
+            End::Rejected => (ToolStatus::Failed, Some(REJECTED.to_owned()), None),
             End::Skipped => (ToolStatus::Cancelled, Some(SKIPPED.to_owned()), None),
             End::Cancelled(done) => (ToolStatus::Cancelled, Some(CANCELLED.to_owned()), done.map(|done| *done)),
         };
@@ -89,6 +98,7 @@ impl End {
         // What went wrong may have done so before the call was told as running: its input is told here at the latest.
         change.input = error.is_some().then(|| call.input.clone());
         change.error = error.map(Into::into);
+        change.meta = ends_turn.then(outcome::ending);
         if let Some(done) = done {
             let text = done.shown.unwrap_or_else(|| done.output.clone());
             let shown = ToolContent::Content { block: Block::text(text) };
@@ -108,6 +118,7 @@ impl Act<'_> {
             Err(Stop::Gone(gone)) => Err(gone),
             Err(Stop::Cancelled(done)) => Ok(End::Cancelled(done)),
             Err(Stop::Failed(why)) => Ok(End::Failed(why)),
+            Err(Stop::Rejected) => Ok(End::Rejected),
         }
     }
 

@@ -11,16 +11,13 @@ use tolka_facts::event::{Noticed, OptionKind, PermissionAsked, PermissionOption,
 use tolka_facts::{CallId, Draft, Time};
 
 use super::act::{Act, Stop};
-use super::{PLAN, Scene, Tools};
-use crate::native::permission::{self, Leave, Line, literal};
-use crate::{Chosen, Gone};
+use super::name::OUTSIDE;
+use super::{Scene, Tools};
+use crate::native::permission::{self, ALWAYS, Ground, Leave, ONCE, REJECT, literal};
+use crate::{Chosen, Gone, PLAN};
 
-/// The document's words; see [`super::outcome`].
-pub(super) const REJECTED: &str = "Error: The user rejected permission to use this specific tool call.";
-
-const ONCE: &str = "once";
-const ALWAYS: &str = "always";
-const REJECT: &str = "reject";
+/// What the kernel shows of itself and of this very process: no files, and no business of a model.
+const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// What is wanted, and of what.
 #[derive(Debug)]
@@ -74,11 +71,11 @@ impl Want {
     pub(super) fn outside(path: &Path) -> Self {
         let path = path.to_string_lossy();
         Want {
-            permission: "outside",
+            permission: OUTSIDE,
             subjects: vec![path.clone().into_owned()],
             title: format!("Read {path}, which is outside of the workspace"),
             metadata: json!({ "filepath": path, "parentDir": Path::new(&*path).parent().map(Path::to_string_lossy) }),
-            always: vec![folder_of(&path)],
+            always: vec![literal(&path)],
         }
     }
 }
@@ -96,6 +93,41 @@ pub(super) fn is_free(tools: &Tools, permission: &str, subject: &str) -> bool {
     tools.settings.rules.leave(permission, subject) == Leave::Allow
 }
 
+/// The same of reading a file of the workspace, by every name that it has.
+pub(super) fn is_free_to_read(tools: &Tools, path: &str, hidden: &Hidden) -> bool {
+    let real = real_path(&tools.workspace, path);
+    let is_free = |path: &&str| is_free(tools, "read", path);
+    [Some(path), real.as_deref()].iter().flatten().all(is_free) && !hidden.has(path)
+}
+
+/// What commands do not see is not read or written for them either, and nobody can allow it: it holds keys, or what Tolka
+/// itself goes by.
+pub(super) struct Hidden {
+    workspace: PathBuf,
+    /// Without links.
+    root: PathBuf,
+    places: Vec<PathBuf>,
+}
+
+impl Hidden {
+    pub(super) fn of(tools: &Tools) -> Self {
+        let root = tools.workspace.canonicalize().unwrap_or_else(|_| tools.workspace.clone());
+        let mut places = tools.settings.shell.hidden();
+        places.extend(OF_THE_KERNEL.map(PathBuf::from));
+        Hidden { workspace: tools.workspace.clone(), root, places }
+    }
+
+    /// Of a path that is absolute, or from the workspace on.
+    fn has(&self, path: &str) -> bool {
+        let file = self.workspace.join(path);
+        // What leads nowhere has no other name.
+        let real = real_place(&file).unwrap_or(file);
+        // The workspace itself may lie in such a place: then it is seen, and what is around it is not.
+        let is_around = |place: &PathBuf| self.root.starts_with(place) && real.starts_with(&self.root);
+        self.places.iter().any(|place| real.starts_with(place) && !is_around(place))
+    }
+}
+
 impl Act<'_> {
     /// `Ok` if it may be done. `paths` are what the call is about, for those who are asked.
     pub(super) async fn leave(&self, want: Want, paths: &[&str]) -> Result<(), Stop> {
@@ -103,6 +135,14 @@ impl Act<'_> {
             return Err(Stop::failed(
                 "this is plan mode, in which no file is changed; say what you would change instead",
             ));
+        }
+        let is_of_files = matches!(want.permission, "read" | "edit" | OUTSIDE);
+        let hidden = is_of_files.then(|| Hidden::of(self.tools));
+        if let Some(path) = want.subjects.iter().find(|path| hidden.as_ref().is_some_and(|hidden| hidden.has(path))) {
+            return Err(Stop::Failed(format!(
+                "{path} is hidden from agents and from their commands: such files hold keys, or are no real files; ask the \
+                 person for what you need of it"
+            )));
         }
         let rules = &self.tools.settings.rules;
         let mut open = Vec::new();
@@ -113,7 +153,9 @@ impl Act<'_> {
                 Leave::Deny => return Err(denied(want.permission, &subject)),
             }
         }
-        if open.is_empty() || self.is_granted(want.permission, open).await? {
+        if open.is_empty()
+            || self.is_granted(want.permission, open.into_iter().map(|name| vec![name]).collect()).await?
+        {
             return Ok(());
         }
         self.announced(&want.title, paths).await?;
@@ -130,51 +172,67 @@ impl Act<'_> {
         subjects
     }
 
-    /// The same of a command line.
-    pub(super) async fn leave_command(&self, line: &str, title: &str, metadata: Value) -> Result<(), Stop> {
-        let workspace = &self.tools.workspace;
-        if self.scene.mode == PLAN {
-            return match permission::is_harmless(line, workspace) {
-                true => Ok(()),
-                false => Err(Stop::failed(
-                    "this is plan mode, in which only commands that look are run (ls, git status, git diff, git log, …); \
-                     say what you would run instead",
-                )),
-            };
-        }
-        let rules = &self.tools.settings.rules;
-        let read = Line::read(line);
-        match rules.leave_command(line, workspace) {
+    /// The same of a command line that starts in `folder`.
+    pub(super) async fn leave_command(
+        &self,
+        line: &str,
+        folder: &Path,
+        title: &str,
+        metadata: Value,
+    ) -> Result<(), Stop> {
+        let (rules, workspace, is_plan) =
+            (self.tools.settings.rules.clone(), self.workspace(), self.scene.mode == PLAN);
+        let (written, folder) = (line.to_owned(), folder.to_owned());
+        let weigh = move |_| {
+            let ground = Ground { workspace: &workspace, folder: &folder };
+            (!is_plan || permission::is_harmless(&written, ground)).then(|| rules.weigh(&written, ground))
+        };
+        let Some(weighed) = self.looking(weigh).await? else {
+            return Err(Stop::failed(
+                "this is plan mode, in which only commands that look are run (ls, git status, git diff, git log, …); \
+                 say what you would run instead",
+            ));
+        };
+        match weighed.leave {
             Leave::Allow => return Ok(()),
             Leave::Deny => return Err(denied("bash", line.trim())),
             Leave::Ask => {}
         }
-        let is_open = |command: &&String| rules.leave_command(command, workspace) != Leave::Allow;
         // What is odd is more than its words, so it is granted as it stands or not at all.
-        let (open, always) = match read.is_odd || read.commands.is_empty() {
-            true => (vec![line.trim().to_owned()], vec![literal(line.trim())]),
-            false => {
-                let open: Vec<_> = read.commands.iter().filter(is_open).cloned().collect();
-                let mut always: Vec<_> = open.iter().map(|command| permission::pattern(command)).collect();
-                always.dedup();
-                (open, always)
+        let (subjects, always, is_granted) = match weighed.is_odd || weighed.open.is_empty() {
+            true => {
+                let always = vec![literal(line.trim())];
+                (vec![line.trim().to_owned()], always.clone(), self.is_granted_exactly("bash", always).await?)
             }
-        };
-        let is_granted = match read.is_odd {
-            true => self.is_granted_exactly("bash", always.clone()).await?,
-            false => self.is_granted("bash", open.clone()).await?,
+            false => {
+                let open = weighed.open;
+                let mut always: Vec<String> = Vec::new();
+                for pattern in open.iter().map(permission::pattern) {
+                    if !always.contains(&pattern) {
+                        always.push(pattern);
+                    }
+                }
+                let names = open.iter().map(|command| vec![command.plain(), command.written.clone()]).collect();
+                let subjects = open.into_iter().map(|command| command.written).collect();
+                (subjects, always, self.is_granted("bash", names).await?)
+            }
         };
         if is_granted {
             return Ok(());
         }
         self.announced(title, &[]).await?;
-        let want = Want { permission: "bash", subjects: open, title: line.trim().to_owned(), metadata, always };
+        let want = Want { permission: "bash", subjects, title: line.trim().to_owned(), metadata, always };
         self.asked(want).await
     }
 
-    async fn is_granted(&self, permission: &'static str, subjects: Vec<String>) -> Result<bool, Stop> {
+    /// Whether each of these was allowed always, by one of its names.
+    async fn is_granted(&self, permission: &'static str, subjects: Vec<Vec<String>>) -> Result<bool, Stop> {
         let (grants, workspace) = (self.tools.settings.grants.clone(), self.workspace());
-        self.looking(move |_| subjects.iter().all(|subject| grants.matches(&workspace, permission, subject))).await
+        self.looking(move |_| {
+            let is_granted = |name: &String| grants.matches(&workspace, permission, name);
+            subjects.iter().all(|names| names.iter().any(is_granted))
+        })
+        .await
     }
 
     async fn is_granted_exactly(&self, permission: &'static str, patterns: Vec<String>) -> Result<bool, Stop> {
@@ -187,9 +245,9 @@ impl Act<'_> {
     }
 
     async fn asked(&self, want: Want) -> Result<(), Stop> {
-        match ask(self.tools, self.scene, Some(self.call.id.clone()), want).await? {
+        match ask(self.tools, self.scene, self.call.id.clone(), want).await? {
             Answer::Allowed => Ok(()),
-            Answer::Rejected => Err(Stop::failed(REJECTED)),
+            Answer::Rejected => Err(Stop::Rejected),
             Answer::RejectedWith(reason) => Err(Stop::Failed(format!(
                 "The user rejected permission to use this specific tool call with the following feedback: {reason}"
             ))),
@@ -203,32 +261,18 @@ impl Act<'_> {
 }
 
 /// Where something is, or will be, from the workspace on and without links. `None`: it leads out, or nowhere.
-pub(super) fn real_path(workspace: &Path, path: &str) -> Option<String> {
-    let root = workspace.canonicalize().ok()?;
-    let file = workspace.join(path);
+fn real_path(workspace: &Path, path: &str) -> Option<String> {
+    let inside = real_place(&workspace.join(path))?;
+    inside.strip_prefix(workspace.canonicalize().ok()?).ok()?.to_str().map(str::to_owned)
+}
+
+/// The same, absolute.
+fn real_place(file: &Path) -> Option<PathBuf> {
     let is_there = |folder: &&Path| folder.canonicalize().is_ok();
     let there = file.ancestors().find(is_there)?;
     let real = there.canonicalize().ok()?.join(file.strip_prefix(there).ok()?);
     // A join with nothing leaves a slash behind; components do not have it.
-    let inside: PathBuf = real.strip_prefix(&root).ok()?.components().collect();
-    inside.to_str().map(str::to_owned)
-}
-
-/// For files that a prompt links to: there is no call yet.
-pub(super) async fn may_read(tools: &Tools, path: &Path, scene: &Scene<'_>) -> Result<bool, Gone> {
-    let want = Want::outside(path);
-    let subject = path.to_string_lossy();
-    match tools.settings.rules.leave(want.permission, &subject) {
-        Leave::Allow => return Ok(true),
-        Leave::Deny => return Ok(false),
-        Leave::Ask => {}
-    }
-    let (grants, workspace, subject) = (tools.settings.grants.clone(), tools.workspace.clone(), subject.into_owned());
-    let look = tokio::task::spawn_blocking(move || grants.matches(&workspace, "outside", &subject));
-    if look.await.unwrap_or(false) {
-        return Ok(true);
-    }
-    Ok(matches!(ask(tools, scene, None, want).await?, Answer::Allowed))
+    Some(real.components().collect())
 }
 
 fn denied(permission: &str, subject: &str) -> Stop {
@@ -237,13 +281,13 @@ fn denied(permission: &str, subject: &str) -> Stop {
     ))
 }
 
-async fn ask(tools: &Tools, scene: &Scene<'_>, call: Option<CallId>, want: Want) -> Result<Answer, Gone> {
+async fn ask(tools: &Tools, scene: &Scene<'_>, call: CallId, want: Want) -> Result<Answer, Gone> {
     let option = |id: &str, name: String, kind| PermissionOption { id: id.to_owned(), name, kind };
     let patterns = want.always;
     let shown = patterns.iter().map(|pattern| format!("`{pattern}`")).collect::<Vec<_>>().join(" and ");
     let asked = PermissionAsked {
         request: scene.teller.ids().permission(Time::now()),
-        call,
+        call: Some(call),
         permission: want.permission.to_owned(),
         title: want.title,
         patterns: patterns.clone(),

@@ -34,7 +34,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     let title = description.clone().unwrap_or_else(|| line.clone());
     let metadata = json!({ "command": line, "description": description, "workdir": folder.to_string_lossy() });
-    act.leave_command(&line, &title, metadata).await?;
+    act.leave_command(&line, &folder, &title, metadata).await?;
     act.running_for_good(&title, &[]).await?;
     let before = Before::look(act).await?;
     let job = Job { line, workspace: act.workspace(), folder, time_limit };

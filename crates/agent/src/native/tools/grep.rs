@@ -4,7 +4,7 @@ use serde_json::json;
 use tolka_workspace::search::{self, Hit, Query};
 
 use super::act::{Act, Done, Stop};
-use super::ask::{self, Want};
+use super::ask::{self, Hidden, Want};
 use super::field::{Fields, INCLUDE, PATTERN};
 use super::glob::{NONE, place};
 use super::read::fields as map;
@@ -30,8 +30,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         .await?
         .map_err(Stop::failed)?;
     // What may not be read without asking is not read this way either.
-    let is_free = |hit: &&Hit| ask::is_free(act.tools, "read", &hit.path);
-    let hits: Vec<&Hit> = found.items.iter().filter(is_free).collect();
+    let hidden = Hidden::of(act.tools);
+    let by_file = found.items.chunk_by(|one, other| one.path == other.path);
+    let is_free = |hits: &&[Hit]| ask::is_free_to_read(act.tools, &hits[0].path, &hidden);
+    let hits: Vec<&Hit> = by_file.filter(is_free).flatten().collect();
     let count = hits.len();
     let mut output = match count {
         0 => NONE.to_owned(),

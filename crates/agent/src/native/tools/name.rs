@@ -16,6 +16,20 @@ pub(super) enum Name {
     Artifact,
 }
 
+/// What rules call the reading of what lies outside of the workspace.
+pub(super) const OUTSIDE: &str = "outside";
+
+/// All that rules can be about.
+pub fn permissions() -> Vec<&'static str> {
+    let mut all = vec!["*"];
+    for permission in Name::ALL.iter().map(|name| name.permission()).chain([OUTSIDE]) {
+        if !all.contains(&permission) {
+            all.push(permission);
+        }
+    }
+    all
+}
+
 impl Name {
     /// In the order in which a model is offered them.
     pub(super) const ALL: [Name; 12] = [

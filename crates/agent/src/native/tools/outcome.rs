@@ -1,10 +1,9 @@
 //! What the model is sent of a call that ended: the output, cut where it is long, and what it could not see from that.
 
-use serde_json::Value;
-use tolka_facts::{Blobs, Block, Body, Tool, ToolContent, ToolStatus};
+use serde_json::{Value, json};
+use tolka_facts::{Blobs, Block, Body, Json, Tool, ToolContent, ToolStatus};
 
 use super::Outcome;
-use super::ask::REJECTED;
 use crate::native::model::Input;
 
 /// More than any tool but a command gives; see [`super::read`].
@@ -39,7 +38,18 @@ pub(super) fn of(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
     }
     let mut content = vec![Input::Text(said)];
     content.extend(tool.content.iter().flatten().filter_map(|content| picture(content, blobs)));
-    Outcome { content, is_error: tool.status != ToolStatus::Completed, ends_turn: error.as_deref() == Some(REJECTED) }
+    let meta = tool.meta.as_ref().map(|meta| meta.whole(blobs).value()).unwrap_or_default();
+    let ends_turn = meta[OURS][ENDS_TURN] == Value::Bool(true);
+    Outcome { content, is_error: tool.status != ToolStatus::Completed, ends_turn }
+}
+
+/// Where dialects that show a call's `_meta` keep what is ours; clients skip it.
+const OURS: &str = "tolka";
+const ENDS_TURN: &str = "ends_turn";
+
+/// The mark on a call whose end is the end of its turn.
+pub(super) fn ending() -> Json {
+    json!({ OURS: { ENDS_TURN: true } }).into()
 }
 
 /// What the output alone does not say.

@@ -14,7 +14,7 @@ use tolka_workspace::folder::{Folder, FolderError};
 use tolka_workspace::search;
 
 use super::act::{Act, Done, Stop};
-use super::ask::{self, Want};
+use super::ask::{self, Hidden, Want};
 use super::change::{self, Content};
 use super::field::{FILE, Fields, LIMIT, OFFSET};
 use super::{Call, Tools};
@@ -47,8 +47,7 @@ enum Place {
 pub(super) fn is_free(tools: &Tools, call: &Call) -> bool {
     let path = Fields::of(&call.input).and_then(|fields| fields.need_words(FILE));
     let Ok(Ok(Place::Inside(path))) = path.map(|path| find(&tools.workspace, &path)) else { return false };
-    let real = ask::real_path(&tools.workspace, &path);
-    [Some(path), real].iter().flatten().all(|path| ask::is_free(tools, "read", path))
+    ask::is_free_to_read(tools, &path, &Hidden::of(tools))
 }
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
