@@ -138,6 +138,9 @@ impl Render {
 }
 
 fn first_line(text: &str) -> String {
+    /// Of a line that says what happened; more is in the session.
+    const SHOWN: usize = 240;
     let line = text.lines().next().unwrap_or_default();
-    plain(&line[..line.floor_char_boundary(120)])
+    let shown = plain(&line[..line.floor_char_boundary(SHOWN)]);
+    if line.len() > SHOWN { format!("{shown}…") } else { shown }
 }
