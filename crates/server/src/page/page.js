@@ -673,6 +673,8 @@ $("prompt").addEventListener("keydown", (event) => {
 });
 
 document.body.dataset.page = talk ? "session" : "home";
+// Where there is no keyboard but the one on the screen, that would cover half of the page.
+if (matchMedia("(pointer: fine)").matches) $("prompt").focus();
 introduce();
 refreshList();
 setInterval(() => document.hidden || refreshList(), 5000);
