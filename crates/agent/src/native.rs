@@ -16,11 +16,9 @@ mod mind;
 pub mod model;
 pub mod permission;
 mod prompted;
-mod retry;
 mod running;
 pub mod settings;
 mod spent;
-mod step;
 mod title;
 #[doc(hidden)]
 pub mod tools;

@@ -7,8 +7,8 @@ use tolka_facts::event::ToolChanged;
 use tolka_facts::{CallId, Draft, NoBlobs, Tool, ToolStatus};
 
 use super::halt::{Halt, Why};
-use super::step::Written;
 use super::tools::{Call, Outcome, Scene, Tools};
+use super::turn::Written;
 use crate::{BUILD, Gone};
 
 /// Tools end their calls themselves when the turn is cancelled. A session waits little longer than this for a mind.

@@ -1,5 +1,8 @@
 //! A turn that runs: the model is asked, its calls are done, and it is asked again, until it calls for nothing.
 
+mod retry;
+mod step;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -12,10 +15,12 @@ use super::mind::NativeMind;
 use super::model::{Model, Request, ToolSpec};
 use super::running::{Repeats, run_written};
 use super::spent::{Spent, Used};
-use super::step::{Answer, Heard, Step};
 use super::tools::Scene;
-use super::{attachments, failure, prompted, retry};
+use super::{attachments, failure, prompted};
 use crate::{Gone, Prompt, Teller};
+use step::{Answer, Heard, Step};
+
+pub(super) use step::{INVALID, Written};
 
 /// Why a turn is over.
 pub(super) enum Stopped {

@@ -7,8 +7,8 @@ use tolka_facts::{Blobs, Json, Message, MessageId, Part, PartId, Role, Tool, Too
 use super::{ATTACHED, Conversation, Eyes};
 use crate::native::model::{Input, Message as Said, Output};
 use crate::native::prompted;
-use crate::native::step::INVALID;
 use crate::native::tools::{Outcome, Tools};
+use crate::native::turn::INVALID;
 
 /// What a step keeps for the provider: of the thought that `part` names, or of one without words that stood at place `at`
 /// of the answer.

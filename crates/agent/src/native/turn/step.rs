@@ -12,15 +12,15 @@ use tolka_facts::event::{
 };
 use tolka_facts::{CallId, Draft, Json, MessageId, PartId, Time, ToolStatus};
 
-use super::conversation::{Conversation, Kept, input_of, no_input};
-use super::halt::{Halt, Why};
-use super::kind::kind_of;
-use super::model::{ModelError, ModelErrorKind, Output, Piece, Pieces};
-use super::spent::Used;
+use crate::native::conversation::{Conversation, Kept, input_of, no_input};
+use crate::native::halt::{Halt, Why};
+use crate::native::kind::kind_of;
+use crate::native::model::{ModelError, ModelErrorKind, Output, Piece, Pieces};
+use crate::native::spent::Used;
 use crate::{Gone, Teller};
 
 /// What a call of a tool that is not there is called instead.
-pub(super) const INVALID: &str = "invalid";
+pub(in crate::native) const INVALID: &str = "invalid";
 
 pub(super) struct Step<'a> {
     teller: &'a Teller,
@@ -43,26 +43,26 @@ enum Spoken {
 
 /// A call as the model wrote it.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(in crate::native) struct Written {
     slot: usize,
-    pub(super) id: CallId,
+    pub(in crate::native) id: CallId,
     /// As the model named it.
-    pub(super) name: String,
-    pub(super) is_offered: bool,
+    pub(in crate::native) name: String,
+    pub(in crate::native) is_offered: bool,
     text: String,
 }
 
 impl Written {
-    pub(super) fn input(&self) -> Result<Json, String> {
+    pub(in crate::native) fn input(&self) -> Result<Json, String> {
         input_of(&self.text)
     }
 
     /// What the conversation and clients call it.
-    pub(super) fn shown_name(&self) -> &str {
+    pub(in crate::native) fn shown_name(&self) -> &str {
         if self.is_offered { &self.name } else { INVALID }
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::native) fn text(&self) -> &str {
         &self.text
     }
 }

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use super::model::ModelError;
+use crate::native::model::ModelError;
 
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -35,8 +35,8 @@ fn spread(most: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::model::ModelErrorKind;
     use super::*;
+    use crate::native::model::ModelErrorKind;
 
     fn error(kind: ModelErrorKind, retry_after: Option<Duration>) -> ModelError {
         ModelError { kind, message: "no".into(), status: None, retry_after }
