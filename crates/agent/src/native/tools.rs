@@ -14,6 +14,7 @@ mod edit;
 mod field;
 mod glob;
 mod grep;
+mod hidden;
 mod list;
 mod memory;
 mod name;

@@ -4,6 +4,7 @@
 //! inside of substitutions and groups are found all the same, so that a deny reaches them. Of a line that is not odd
 //! every word is known: as bash splits and unquotes it, with blanks, quotes and backslashes in no other role than theirs.
 
+mod quotes;
 #[cfg(test)]
 mod tests;
 mod word;
@@ -189,78 +190,6 @@ impl<'a> Reader<'a> {
         }
         self.end(from);
         self.at = end;
-    }
-
-    fn quoted_exactly(&mut self) {
-        self.word().open_quotes();
-        while let Some(letter) = self.next() {
-            match letter {
-                '\'' => return,
-                letter => self.word().push_quoted(letter),
-            }
-        }
-        self.line.is_odd = true;
-    }
-
-    /// Double quotes keep words together; what is substituted inside of them runs all the same.
-    fn quoted(&mut self) {
-        self.word().open_quotes();
-        while let Some(letter) = self.next() {
-            match letter {
-                '"' => return,
-                '\\' => match self.next() {
-                    Some('\n') => {}
-                    Some(next @ ('$' | '`' | '"' | '\\')) => self.word().push_quoted(next),
-                    Some(next) => ['\\', next].into_iter().for_each(|letter| self.word().push_quoted(letter)),
-                    None => break,
-                },
-                '`' => self.nested('`'),
-                '$' => self.expansion(),
-                letter => self.word().push_quoted(letter),
-            }
-        }
-        self.line.is_odd = true;
-    }
-
-    fn expansion(&mut self) {
-        self.line.is_odd = true;
-        self.word().is_substituted = true;
-        self.skip_joints();
-        // What is substituted may be nothing: then what is around it is the word.
-        match self.next_if(&['(', '{', '\'']) {
-            Some('(') => self.nested(')'),
-            Some('{') => self.braced(),
-            Some(_) => self.quoted_with_escapes(),
-            None => self.word().push('$'),
-        }
-    }
-
-    /// `$'…'`, in which a backslash keeps a quote from being the last.
-    fn quoted_with_escapes(&mut self) {
-        while let Some(letter) = self.next() {
-            match letter {
-                '\'' => return,
-                '\\' => drop(self.next()),
-                letter => self.word().push_quoted(letter),
-            }
-        }
-    }
-
-    /// `${…}`, in which nothing ends a command.
-    fn braced(&mut self) {
-        self.depth += 1;
-        while let Some(letter) = self.next() {
-            match letter {
-                '}' => break,
-                '\\' => drop(self.next()),
-                '\'' => self.quoted_exactly(),
-                '"' if self.depth < DEEPEST => self.quoted(),
-                '`' => self.nested('`'),
-                '$' if self.depth < DEEPEST => self.expansion(),
-                _ => {}
-            }
-        }
-        self.depth -= 1;
     }
 
     /// Commands inside of a command; the one around them goes on behind them.

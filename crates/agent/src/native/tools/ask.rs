@@ -4,20 +4,18 @@
 //! on would try another way to the same thing. One with a reason goes back to the model, which goes on with it. Where
 //! nobody answered the turn goes on too: nobody is there to whom it could be handed back.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 use tolka_facts::event::{Noticed, OptionKind, PermissionAsked, PermissionOption, Severity};
 use tolka_facts::{CallId, Draft, Time};
 
 use super::act::{Act, Stop};
+use super::hidden::{Hidden, real_path};
 use super::name::OUTSIDE;
 use super::{Scene, Tools};
 use crate::native::permission::{self, ALWAYS, Ground, Leave, ONCE, REJECT, literal};
 use crate::{Chosen, Gone, PLAN};
-
-/// What the kernel shows of itself and of this very process: no files, and no business of a model.
-const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 /// What is wanted, and of what.
 #[derive(Debug)]
@@ -98,34 +96,6 @@ pub(super) fn is_free_to_read(tools: &Tools, path: &str, hidden: &Hidden) -> boo
     let real = real_path(&tools.workspace, path);
     let is_free = |path: &&str| is_free(tools, "read", path);
     [Some(path), real.as_deref()].iter().flatten().all(is_free) && !hidden.has(path)
-}
-
-/// What commands do not see is not read or written for them either, and nobody can allow it: it holds keys, or what Tolka
-/// itself goes by.
-pub(super) struct Hidden {
-    workspace: PathBuf,
-    /// Without links.
-    root: PathBuf,
-    places: Vec<PathBuf>,
-}
-
-impl Hidden {
-    pub(super) fn of(tools: &Tools) -> Self {
-        let root = tools.workspace.canonicalize().unwrap_or_else(|_| tools.workspace.clone());
-        let mut places = tools.settings.shell.hidden();
-        places.extend(OF_THE_KERNEL.map(PathBuf::from));
-        Hidden { workspace: tools.workspace.clone(), root, places }
-    }
-
-    /// Of a path that is absolute, or from the workspace on.
-    fn has(&self, path: &str) -> bool {
-        let file = self.workspace.join(path);
-        // What leads nowhere has no other name.
-        let real = real_place(&file).unwrap_or(file);
-        // The workspace itself may lie in such a place: then it is seen, and what is around it is not.
-        let is_around = |place: &PathBuf| self.root.starts_with(place) && real.starts_with(&self.root);
-        self.places.iter().any(|place| real.starts_with(place) && !is_around(place))
-    }
 }
 
 impl Act<'_> {
@@ -258,21 +228,6 @@ impl Act<'_> {
             Answer::Cancelled => Err(Stop::Cancelled(None)),
         }
     }
-}
-
-/// Where something is, or will be, from the workspace on and without links. `None`: it leads out, or nowhere.
-fn real_path(workspace: &Path, path: &str) -> Option<String> {
-    let inside = real_place(&workspace.join(path))?;
-    inside.strip_prefix(workspace.canonicalize().ok()?).ok()?.to_str().map(str::to_owned)
-}
-
-/// The same, absolute.
-fn real_place(file: &Path) -> Option<PathBuf> {
-    let is_there = |folder: &&Path| folder.canonicalize().is_ok();
-    let there = file.ancestors().find(is_there)?;
-    let real = there.canonicalize().ok()?.join(file.strip_prefix(there).ok()?);
-    // A join with nothing leaves a slash behind; components do not have it.
-    Some(real.components().collect())
 }
 
 fn denied(permission: &str, subject: &str) -> Stop {

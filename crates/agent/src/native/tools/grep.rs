@@ -4,9 +4,10 @@ use serde_json::json;
 use tolka_workspace::search::{self, Hit, Query};
 
 use super::act::{Act, Done, Stop};
-use super::ask::{self, Hidden, Want};
+use super::ask::{self, Want};
 use super::field::{Fields, INCLUDE, PATTERN};
 use super::glob::{NONE, place};
+use super::hidden::Hidden;
 use super::read::fields as map;
 
 /// More lines than that are no answer.

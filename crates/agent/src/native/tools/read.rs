@@ -14,9 +14,10 @@ use tolka_workspace::folder::{Folder, FolderError};
 use tolka_workspace::search;
 
 use super::act::{Act, Done, Stop};
-use super::ask::{self, Hidden, Want};
+use super::ask::{self, Want};
 use super::change::{self, Content};
 use super::field::{FILE, Fields, LIMIT, OFFSET};
+use super::hidden::Hidden;
 use super::{Call, Tools};
 use kind::Kind;
 
