@@ -33,6 +33,57 @@ fn assert_hidden(what: &str, bytes: &[u8]) {
     }
 }
 
+/// Whoever runs the server runs its commands too. Root sees everything, so it is somebody else where the tests can be.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_process_of_the_same_person_cannot_read_the_keys() {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+
+    const NOBODY: u32 = 65_534;
+    let is_root = rustix::process::geteuid().is_root();
+    let person = |mut command: std::process::Command| {
+        if is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        command
+    };
+    let house = House::new();
+    let root = house.data().parent().unwrap().to_owned();
+    // The target folder may not be for everybody.
+    let program = root.join("tolka");
+    std::fs::copy(env!("CARGO_BIN_EXE_tolka"), &program).unwrap();
+    std::fs::create_dir(house.data()).unwrap();
+    std::fs::set_permissions(&root, std::fs::Permissions::from_mode(0o755)).unwrap();
+    if is_root {
+        chown(house.data(), Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    let mut command = person(std::process::Command::new(program));
+    command.args(["serve", "--port", "0", "--agent", "demo", "--data"]).arg(house.data()).current_dir("/");
+    command.env("OPENAI_API_KEY", KEY).env("HOME", house.data()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = match command.spawn() {
+        Ok(server) => server,
+        Err(error) => return println!("skipped: nobody cannot run it here: {error}"),
+    };
+    let mut up = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut up).unwrap();
+    assert!(up.starts_with("http://"), "{up}");
+    let read = |file: &str| {
+        let mut cat = std::process::Command::new("cat");
+        cat.arg(format!("/proc/{}/{file}", server.id())).current_dir("/");
+        person(cat).output().unwrap()
+    };
+    let (seen, environ, memory) = (read("cmdline"), read("environ"), read("maps"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(String::from_utf8_lossy(&seen.stdout).contains("serve"), "it is there to be seen: {seen:?}");
+    for refused in [environ, memory] {
+        assert!(!refused.status.success() && refused.stdout.is_empty(), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("ermission denied"), "{refused:?}");
+    }
+}
+
 #[test]
 fn a_key_is_in_no_log_no_stream_no_file_and_no_error() {
     let house = House::new();

@@ -20,7 +20,10 @@ use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
 
 pub use past::{NoPast, Past, PastError, Remembered, Remembering};
 pub use replay::{Pace, Recording, RecordingError, Replay};
-pub use teller::{Cancel, CancelSwitch, Chosen, Contents, Gone, Patience, Room, Said, Steered, Teller, teller};
+pub use teller::{
+    Cancel, CancelSwitch, Chosen, Contents, Effect, Effects, Gone, Patience, Room, Said, Steered, Teller, cancel,
+    teller,
+};
 
 /// A kind of agent, by the name that `--agent` gives it.
 pub trait Agent: Send + Sync + fmt::Debug {

@@ -90,14 +90,21 @@ pub struct Teller {
     cancel: Cancel,
     ids: Arc<Ids>,
     waits: Waits,
+    effects: Effects,
 }
 
 /// A teller, the session's end of it, and the switch that cancels the turn.
 pub fn teller(ids: Arc<Ids>) -> (Teller, mpsc::Receiver<Said>, CancelSwitch) {
     let (line, said) = mpsc::channel(LINE);
-    let (switch, cancel) = watch::channel(false);
+    let (switch, cancel) = cancel();
     let room = Arc::new(Semaphore::new(CONTENTS as usize));
-    (Teller { line, room, cancel: Cancel(cancel), ids, waits: Waits::default() }, said, CancelSwitch(switch))
+    (Teller { line, room, cancel, ids, waits: Waits::default(), effects: Effects::default() }, said, switch)
+}
+
+/// A switch, and what it fires.
+pub fn cancel() -> (CancelSwitch, Cancel) {
+    let (switch, cancel) = watch::channel(false);
+    (CancelSwitch(switch), Cancel(cancel))
 }
 
 impl Teller {
@@ -160,6 +167,46 @@ impl Teller {
 
     pub fn ids(&self) -> &Arc<Ids> {
         &self.ids
+    }
+
+    /// What the turn is doing to the world.
+    pub fn effects(&self) -> &Effects {
+        &self.effects
+    }
+}
+
+/// What a turn is doing to the world that a dropped mind does not stop: a file that is being written, a command that is
+/// being ended. A turn is not over before all of it is.
+#[derive(Debug, Clone)]
+pub struct Effects(watch::Sender<usize>);
+
+impl Default for Effects {
+    fn default() -> Self {
+        Effects(watch::Sender::new(0))
+    }
+}
+
+impl Effects {
+    /// Something begins; it lasts until what this gives is dropped.
+    pub fn begin(&self) -> Effect {
+        self.0.send_modify(|count| *count += 1);
+        Effect(self.0.clone())
+    }
+
+    /// Waits until nothing is under way.
+    pub async fn over(&self) {
+        // It fails only without a sender, and this is one.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+/// One effect that is under way.
+#[derive(Debug)]
+pub struct Effect(watch::Sender<usize>);
+
+impl Drop for Effect {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
     }
 }
 

@@ -241,8 +241,8 @@ impl Actor {
         self.clerk.append_or_keep(drafts).await;
     }
 
-    /// Stops the mind, and keeps what it had said. It has really stopped when this returns: nothing happens after the
-    /// turn's end is written.
+    /// Stops the mind, and keeps what it had said. It has really stopped when this returns, with what its tools were doing,
+    /// and that is told too: nothing happens after the turn's end is written.
     async fn drop_turn(&mut self) {
         let Some(mut turn) = self.turn.take() else { return };
         turn.task.abort();

@@ -89,8 +89,12 @@ impl Clerk {
     /// Takes the last words of a turn that was stopped.
     pub(crate) async fn hear_out(&mut self, turn: &mut RunningTurn) {
         self.settle().await;
-        while let Ok(said) = turn.said.try_recv() {
+        while let Some(said) = turn.last_word().await {
             turn.take(said, &mut self.backlog, &mut self.settling);
+            // What is still told may wait for the room that this takes.
+            if self.backlog.is_full() {
+                self.append_or_keep(Vec::new()).await;
+            }
         }
         self.append_or_keep(Vec::new()).await;
     }

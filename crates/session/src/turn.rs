@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
-use tolka_agent::{CancelSwitch, Chosen, Ended, Mind, Patience, Prompt, Said, Teller};
+use tokio::time::{Instant, sleep_until};
+use tolka_agent::{CancelSwitch, Chosen, Effects, Ended, Mind, Patience, Prompt, Said, Teller};
 use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Cause, Draft, Event, RequestId, Tip};
 
@@ -16,6 +16,10 @@ use crate::told::Told;
 /// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
 pub(crate) const GRACE: Duration = Duration::from_millis(700);
 
+/// How long a turn that has ended waits for what its tools are still doing. A keeper takes 200 ms to end a command that
+/// does not want to end, and some more in a sandbox; a file is written sooner. What hangs in the kernel is not waited for.
+const LASTING: Duration = Duration::from_millis(1_500);
+
 pub(crate) struct RunningTurn {
     /// The mind comes back with the turn's end, ready for the next one.
     pub(crate) task: JoinHandle<(Box<dyn Mind>, Ended)>,
@@ -23,6 +27,10 @@ pub(crate) struct RunningTurn {
     /// Closes when the mind has ended its turn.
     ended: oneshot::Receiver<()>,
     has_ended: bool,
+    /// What its tools do to the world, which may last longer than the mind itself.
+    effects: Effects,
+    /// Until then that is waited for, once the mind has ended.
+    lasting: Option<Instant>,
     switch: CancelSwitch,
     /// When patience ends, once the turn was cancelled.
     pub(crate) deadline: Option<Instant>,
@@ -51,13 +59,25 @@ impl RunningTurn {
         (teller, said, switch): (Teller, mpsc::Receiver<Said>, CancelSwitch),
     ) -> Self {
         let (end, ended) = oneshot::channel::<()>();
+        let effects = teller.effects().clone();
         let task = tokio::spawn(async move {
             let how = mind.turn(prompt, &teller).await;
             drop(end);
             (mind, how)
         });
-        let (deadline, asked, held) = (None, HashMap::new(), None);
-        RunningTurn { task, said, ended, has_ended: false, switch, deadline, asked, held, ways }
+        RunningTurn {
+            task,
+            said,
+            ended,
+            has_ended: false,
+            effects,
+            lasting: None,
+            switch,
+            deadline: None,
+            asked: HashMap::new(),
+            held: None,
+            ways,
+        }
     }
 
     /// What the mind says next; `None` when it has ended and nothing it said is left. Its end is what counts, not the
@@ -78,6 +98,20 @@ impl RunningTurn {
                 _ = &mut self.ended => {}
             }
             self.has_ended = true;
+        }
+        self.last_word().await
+    }
+
+    /// What is said when the mind has ended, or was stopped; `None` when nothing is left and nothing happens any more.
+    /// Whatever its tools still do is told before the end of the turn.
+    pub(crate) async fn last_word(&mut self) -> Option<Said> {
+        let until = *self.lasting.get_or_insert_with(|| Instant::now() + LASTING);
+        tokio::select! {
+            biased;
+            // Not for a line that is closed: what is done may have nothing to say.
+            Some(said) = self.said.recv() => return Some(said),
+            () = self.effects.over() => {}
+            () = sleep_until(until) => tracing::warn!("a turn ends while something that it began is still under way"),
         }
         self.said.try_recv().ok()
     }

@@ -97,6 +97,9 @@ fn main() -> std::process::ExitCode {
     if let Some(code) = command::keep::asked() {
         return code;
     }
+    // Keys are in the environment and in memory. Commands of an agent belong to the same person, and not every machine
+    // has a sandbox that keeps them from looking.
+    tolka_workspace::command::close_off();
     let cli = Cli::parse();
     // `Targets` reads the same words as `EnvFilter` does, `info,tolka_server=debug`, without a regex engine in every process.
     let wanted = std::env::var("TOLKA_LOG").ok().and_then(|wanted| wanted.parse().ok());

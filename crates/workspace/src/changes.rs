@@ -3,17 +3,23 @@
 //! A look takes the marks that the file system keeps of each file, not its content: 20,000 files cost tens of
 //! milliseconds. No change is missed, since any writing changes them, and the clock has gone on when a look is
 //! done. A mark that changed does not say that the content did: whoever needs to know compares. It sees the files
-//! that the `.gitignore` files of the workspace let through, as checkpoints do, and never `.git`.
+//! that the `.gitignore` files of the workspace let through, as checkpoints do, and never `.git`. One that those let
+//! through only now, or no more, has not come or gone by that.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tolka_facts::event::FileOperation;
+
+use crate::files::is_leftover;
 
 /// A workspace with more files than this is not looked at whole.
 const MOST: usize = 200_000;
@@ -28,8 +34,11 @@ const THREADS: usize = 4;
 const BATCH: usize = 512;
 
 /// A look at every file that its `.gitignore` files let through.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Look {
+    workspace: PathBuf,
+    /// What was changed after it has a time that is not earlier, by the clock of files.
+    done: Moment,
     /// By path.
     files: Vec<(Box<[u8]>, Mark)>,
     is_partial: bool,
@@ -37,12 +46,37 @@ pub struct Look {
 
 /// What a file system changes when a file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mark {
-    modified: (i64, i64),
-    changed: (i64, i64),
+pub struct Mark {
+    modified: Moment,
+    changed: Moment,
     size: u64,
     inode: u64,
     mode: u32,
+}
+
+/// Seconds since 1970, and nanoseconds.
+type Moment = (i64, i64);
+
+impl Mark {
+    /// Of a file or a link itself; `None` if neither is there.
+    pub fn at(path: &Path) -> Option<Self> {
+        let about = path.symlink_metadata().ok()?;
+        (about.is_file() || about.is_symlink()).then(|| Mark::of(&about))
+    }
+
+    fn of(about: &Metadata) -> Self {
+        Mark {
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+            size: about.size(),
+            inode: about.ino(),
+            mode: about.mode(),
+        }
+    }
+
+    pub fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +93,8 @@ impl Look {
     }
 
     fn at_most(workspace: &Path, most: usize) -> Self {
-        let Ok(workspace) = &workspace.canonicalize() else { return Look::default() };
+        let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+        let workspace = &real;
         let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get().min(THREADS));
         let walk = WalkBuilder::new(workspace)
             .standard_filters(false)
@@ -93,7 +128,14 @@ impl Look {
         });
         files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         settle(&files);
-        Look { is_partial: seen.into_inner() > most, files }
+        let is_partial = seen.into_inner() > most;
+        Look { done: just_before(SystemTime::now()), files, is_partial, workspace: real }
+    }
+
+    /// Whether a file that it saw was there as it is before that time already.
+    pub fn is_older(&self, path: &str, time: SystemTime) -> bool {
+        let found = self.files.binary_search_by(|(known, _)| (**known).cmp(path.as_bytes()));
+        found.is_ok_and(|at| self.files[at].1.changed < just_before(time))
     }
 
     /// There were too many files: only changes of files that both looks saw are told.
@@ -101,41 +143,94 @@ impl Look {
         self.is_partial
     }
 
-    /// What is different now, by path. What was renamed is one deleted and one created.
+    /// What is different now, by path. What was renamed is one deleted and one created. Blocks: it looks again at what
+    /// seems to have gone.
     pub fn changes(&self, now: &Look) -> Vec<Changed> {
         let is_partial = self.is_partial || now.is_partial;
+        let rules = self.new_rules(now);
         let mut changes = Vec::new();
-        let mut tell = |path: &[u8], operation| {
-            if operation == FileOperation::Update || !is_partial {
-                changes.push(Changed { path: String::from_utf8_lossy(path).into_owned(), operation });
-            }
-        };
-        let (mut before, mut after) = (self.files.iter().peekable(), now.files.iter().peekable());
-        loop {
-            match (before.peek(), after.peek()) {
-                (Some((old, _)), Some((new, _))) if old < new => {
-                    tell(old, FileOperation::Delete);
-                    before.next();
-                }
-                (Some((old, was)), Some((new, is))) if old == new => {
-                    if was != is {
-                        tell(new, FileOperation::Update);
-                    }
-                    before.next();
-                    after.next();
-                }
-                (_, Some((new, _))) => {
-                    tell(new, FileOperation::Create);
-                    after.next();
-                }
-                (Some((old, _)), None) => {
-                    tell(old, FileOperation::Delete);
-                    before.next();
-                }
-                (None, None) => return changes,
-            }
+        for (path, was, is) in self.side_by_side(now) {
+            let operation = match (was, is) {
+                (Some(was), Some(is)) if was == is => continue,
+                (Some(_), Some(_)) => FileOperation::Update,
+                // It may be there and be ignored by now, or be one of those that are too many.
+                (Some(was), None) => match Mark::at(&self.workspace.join(OsStr::from_bytes(path))) {
+                    Some(is) if is == *was => continue,
+                    Some(_) => FileOperation::Update,
+                    None => FileOperation::Delete,
+                },
+                (None, Some(_)) if is_partial => continue,
+                (None, Some(is)) => match &rules {
+                    Some(rules) if !rules.is_new(path, is) => continue,
+                    _ => FileOperation::Create,
+                },
+                (None, None) => continue,
+            };
+            changes.push(Changed { path: String::from_utf8_lossy(path).into_owned(), operation });
         }
+        changes
     }
+
+    /// Every path with its marks, then and now.
+    fn side_by_side<'a>(
+        &'a self,
+        now: &'a Look,
+    ) -> impl Iterator<Item = (&'a [u8], Option<&'a Mark>, Option<&'a Mark>)> {
+        let (mut before, mut after) = (self.files.iter().peekable(), now.files.iter().peekable());
+        std::iter::from_fn(move || {
+            let order = match (before.peek(), after.peek()) {
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (None, None) => return None,
+            };
+            let was = if order.is_le() { before.next() } else { None };
+            let is = if order.is_ge() { after.next() } else { None };
+            let (path, _) = was.or(is)?;
+            Some((&**path, was.map(|(_, mark)| mark), is.map(|(_, mark)| mark)))
+        })
+    }
+
+    /// `None`: no file that says what is ignored has changed, so whatever is seen only now is new.
+    fn new_rules(&self, now: &Look) -> Option<NewRules<'_>> {
+        let is_rule = |path: &[u8]| path == RULES || path.ends_with(IN_FOLDER);
+        let has_changed = self.side_by_side(now).any(|(path, was, is)| was != is && is_rule(path));
+        has_changed.then(|| NewRules { look: self, known: self.files.iter().map(|(_, mark)| mark.inode).collect() })
+    }
+}
+
+const RULES: &[u8] = b".gitignore";
+const IN_FOLDER: &[u8] = b"/.gitignore";
+
+/// What is ignored has changed: a file that is seen only now may have been there all the time.
+struct NewRules<'a> {
+    look: &'a Look,
+    /// The files that were seen before, by their inodes.
+    known: HashSet<u64>,
+}
+
+impl NewRules<'_> {
+    /// It was made or changed since, or moved: by itself, which its mark shows, or with a folder, whose entries keep
+    /// theirs.
+    fn is_new(&self, path: &[u8], mark: &Mark) -> bool {
+        mark.changed >= self.look.done || self.known.contains(&mark.inode) || self.is_in_moved_folder(path)
+    }
+
+    fn is_in_moved_folder(&self, path: &[u8]) -> bool {
+        let folders =
+            Path::new(OsStr::from_bytes(path)).ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
+        // A move changes a folder, and nothing in it.
+        let is_moved = |about: Mark| about.changed >= self.look.done && about.modified < self.look.done;
+        folders
+            .filter_map(|folder| self.look.workspace.join(folder).symlink_metadata().ok())
+            .any(|f| is_moved(Mark::of(&f)))
+    }
+}
+
+/// The clock of files may be that much behind.
+fn just_before(time: SystemTime) -> Moment {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().saturating_sub(TICK);
+    (since.as_secs().try_into().unwrap_or(i64::MAX), since.subsec_nanos().into())
 }
 
 /// What one thread found. The last ones are handed over when it ends.
@@ -167,18 +262,12 @@ impl Drop for Batch {
 /// Files and links; nothing else has content.
 fn file(workspace: &Path, entry: &DirEntry) -> Option<(Box<[u8]>, Mark)> {
     let kind = entry.file_type()?;
-    if !kind.is_file() && !kind.is_symlink() {
+    // What a write that was killed has left is nobody's file.
+    if !kind.is_file() && !kind.is_symlink() || entry.file_name().to_str().is_some_and(is_leftover) {
         return None;
     }
     let path = entry.path().strip_prefix(workspace).ok()?;
-    let about = entry.metadata().ok()?;
-    let mark = Mark {
-        modified: (about.mtime(), about.mtime_nsec()),
-        changed: (about.ctime(), about.ctime_nsec()),
-        size: about.size(),
-        inode: about.ino(),
-        mode: about.mode(),
-    };
+    let mark = Mark::of(&entry.metadata().ok()?);
     Some((path.as_os_str().as_bytes().into(), mark))
 }
 

@@ -15,13 +15,13 @@ mod scratch;
 mod surroundings;
 mod text;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
 use std::time::Duration;
 
 use tokio::process::Command;
 
+pub use family::close_off;
 pub use keeper::keep;
 use order::{Order, Report, Sandbox};
 pub use running::Running;
@@ -51,7 +51,6 @@ pub struct Shell {
     keeper: PathBuf,
     program: PathBuf,
     level: Level,
-    passed: Vec<OsString>,
     hidden: Vec<PathBuf>,
     /// Where there is a sandbox: without one, the system's own is there to be written.
     scratch: Option<Scratch>,
@@ -117,20 +116,32 @@ impl Level {
         match self {
             Level::Bubblewrap => &[
                 "using the network, with the services of this machine",
+                "reaching this server's own port on this machine, and answering its own permission request there, unless \
+                 the server has a token (--token)",
                 "reading files that are no known secrets",
+                "making what git obeys where it is missing (.git, .git/hooks, .git/config.worktree); a notice says so after \
+                 the command",
+                "putting other repositories into the workspace, with configurations that git obeys there",
                 "using up memory, processor and disk",
             ],
             Level::Landlock => &[
                 "using the network, with the services of this machine",
+                "reaching this server's own port on this machine, and answering its own permission request there, unless \
+                 the server has a token that no command line shows (TOLKA_TOKEN)",
                 "reading files that are no known secrets, and the names of those that are",
-                "changing the configuration and the hooks of the workspace's git",
+                "changing the configuration and the hooks of the workspace's git; a notice says so after the command",
+                "putting other repositories into the workspace, with configurations that git obeys there",
                 "reading what is hidden inside the workspace itself",
                 "talking to other programs over their sockets",
-                "seeing which other processes run",
+                "seeing which other processes run, and how they were started",
                 "emptying files outside, on Linux before 6.2; ending other processes, before 6.12",
                 "using up memory, processor and disk",
             ],
-            Level::None => &["anything that you yourself can do on this machine"],
+            Level::None => &[
+                "anything that you yourself can do on this machine",
+                "reaching this server's own port on this machine, and answering its own permission request there, unless \
+                 the server has a token that no file and no command line shows (TOLKA_TOKEN)",
+            ],
         }
     }
 }
@@ -166,13 +177,7 @@ impl Shell {
         // The file of this very process, if that is the keeper, may be replaced while it runs.
         let is_me = cfg!(target_os = "linux") && std::env::current_exe().is_ok_and(|me| me == keeper);
         let keeper = if is_me { PathBuf::from("/proc/self/exe") } else { keeper.to_owned() };
-        Shell { keeper, program, level, passed: Vec::new(), hidden: Vec::new(), scratch }
-    }
-
-    /// Names of the environment that commands get besides the usual ones.
-    pub fn passing(mut self, names: impl IntoIterator<Item = OsString>) -> Self {
-        self.passed.extend(names);
-        self
+        Shell { keeper, program, level, hidden: Vec::new(), scratch }
     }
 
     /// Files and folders that commands do not see, besides the usual secrets in a home folder.
@@ -212,7 +217,7 @@ impl Shell {
         time_limit: Duration,
     ) -> std::io::Result<process::Command> {
         let mut command = process::Command::new(&self.keeper);
-        command.current_dir(&folder).env_clear().envs(surroundings::of(&self.passed));
+        command.current_dir(&folder).env_clear().envs(surroundings::of());
         let scratch = self.scratch.as_ref().map(|scratch| scratch.path().to_owned());
         let bounds = scratch.map(|scratch| Bounds::new(workspace, folder, scratch, &self.hidden));
         if let Some(bounds) = &bounds {

@@ -48,12 +48,6 @@ pub enum FileError {
     Unwritable { path: String, error: std::io::Error },
 }
 
-/// What a file held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
-    pub bytes: Vec<u8>,
-}
-
 impl Files {
     pub fn open(workspace: &Path) -> Result<Self, FileError> {
         let closed = |error| FolderError::Closed { path: workspace.to_owned(), error };
@@ -115,7 +109,7 @@ impl Files {
     }
 
     /// The whole content, at most `most` bytes; a file that grows while it is read is cut off there and refused.
-    pub fn read(&self, path: &str, most: u64) -> Result<Content, FileError> {
+    pub fn read(&self, path: &str, most: u64) -> Result<Vec<u8>, FileError> {
         let path = self.inside(path)?;
         let (mut file, size) = self.folder.read(&path)?;
         if size > most {
@@ -124,7 +118,7 @@ impl Files {
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default().saturating_add(1));
         match file.by_ref().take(most.saturating_add(1)).read_to_end(&mut bytes) {
             Ok(_) if bytes.len() as u64 > most => Err(FileError::Grew { path, most }),
-            Ok(_) => Ok(Content { bytes }),
+            Ok(_) => Ok(bytes),
             Err(error) => Err(FolderError::Unreadable { path, error }.into()),
         }
     }

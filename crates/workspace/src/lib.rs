@@ -15,6 +15,8 @@ pub mod diff;
 pub mod edit;
 pub mod files;
 pub mod folder;
+pub mod limits;
+pub mod obeyed;
 pub mod patch;
 pub mod search;
 

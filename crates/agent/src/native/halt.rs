@@ -2,7 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::Teller;
+use crate::{Cancel, CancelSwitch, Teller, cancel};
 
 /// Why a turn stops in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,9 @@ pub(super) enum Why {
 pub(super) struct Halt<'a> {
     signal: Pin<Box<dyn Future<Output = Why> + Send + 'a>>,
     fired: Option<Why>,
+    /// What the tools listen to: they end in the same way whatever stops the turn.
+    switch: CancelSwitch,
+    cancel: Cancel,
 }
 
 impl<'a> Halt<'a> {
@@ -29,7 +32,13 @@ impl<'a> Halt<'a> {
                 () = teller.worked(time) => Why::TimeUp,
             }
         });
-        Halt { signal, fired: None }
+        let (switch, cancel) = cancel();
+        Halt { signal, fired: None, switch, cancel }
+    }
+
+    /// Fires when the turn stops, as soon as that is noticed.
+    pub(super) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
     }
 
     /// Does it, unless the turn stops first.
@@ -41,6 +50,7 @@ impl<'a> Halt<'a> {
             biased;
             why = &mut self.signal => {
                 self.fired = Some(why);
+                self.switch.fire();
                 Err(why)
             }
             done = wanted => Ok(done),

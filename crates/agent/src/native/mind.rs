@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tolka_facts::event::{Failed, Model as ModelName, SessionChanged, Stop};
 use tolka_facts::{Draft, View};
@@ -67,6 +68,7 @@ impl NativeMind {
         halt: &mut Halt<'_>,
         spent: &mut Spent,
     ) -> Result<Stopped, Gone> {
+        let since = SystemTime::now();
         let past = &self.place.past;
         let is_first = self.known.is_none();
         let (remembering, mut recollection) = match self.known.take() {
@@ -111,7 +113,8 @@ impl NativeMind {
         self.known = Some(known);
         let specs: Arc<[ToolSpec]> = self.tools.specs(&mode).into();
         let offered = specs.iter().map(|spec| spec.name.clone()).collect();
-        let scene = Scene { teller, mode, checkpoint: prompt.checkpoint.clone() };
+        let (checkpoint, cancel) = (prompt.checkpoint.clone(), halt.cancel());
+        let scene = Scene { teller, mode, checkpoint, since, cancel };
         let turn =
             Turn { mind: self, teller, model, conversation, system, specs, offered, scene, halt, spent, used: None };
         turn.run(prompt).await

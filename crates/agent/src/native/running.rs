@@ -11,8 +11,10 @@ use super::tools::{Call, Outcome, Scene, Tools};
 use super::turn::Written;
 use crate::{BUILD, Gone};
 
-/// Tools end their calls themselves when the turn is cancelled. A session waits little longer than this for a mind.
+/// Tools end their calls themselves when the turn stops. A session waits little longer than this for a mind.
 const GRACE: Duration = Duration::from_millis(500);
+/// Nobody waits for the end of a turn whose time is up.
+const LONG_GRACE: Duration = Duration::from_secs(5);
 /// Of an input that is no JSON, for the words of an error.
 const SHOWN: usize = 400;
 
@@ -27,10 +29,12 @@ pub(super) async fn run(
     match halt.or(&mut run).await {
         Ok(outcomes) => Ok(Ok(outcomes?)),
         Err(why) => {
-            if why == Why::Cancelled {
-                // What is not told then is told by the session.
-                let _ = timeout(GRACE, run).await;
-            }
+            // They have heard of it by now. What they do not tell then is told by the session.
+            let grace = match why {
+                Why::Cancelled => GRACE,
+                Why::TimeUp => LONG_GRACE,
+            };
+            let _ = timeout(grace, run).await;
             Ok(Err(why))
         }
     }

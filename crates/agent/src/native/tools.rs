@@ -26,20 +26,27 @@ mod spec;
 mod todo;
 mod write;
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use tokio::time::timeout;
 use tolka_facts::{Blobs, CallId, Draft, Json, NoBlobs, SessionId, Time, Tool};
 
 use super::model::{Input, ToolSpec};
 use super::settings::Settings;
-use crate::{Gone, PLAN, Teller};
+use crate::{Cancel, Gone, PLAN, Teller};
 use act::{Act, End};
 use field::Fields;
 use memory::Memory;
 use name::Name;
 pub use name::permissions;
+
+/// Calls side by side that have all ended by then are told in one order, whichever was faster.
+const QUICK: Duration = Duration::from_millis(500);
 
 /// A call that the model has finished writing. That it began (`pending`, and its input as it came) is told already.
 #[derive(Debug, Clone)]
@@ -76,6 +83,10 @@ pub struct Scene<'a> {
     pub mode: String,
     /// The workspace as it was before this turn.
     pub checkpoint: Option<String>,
+    /// When the turn began: what was changed later is not in the checkpoint.
+    pub since: SystemTime,
+    /// Stops the calls: the turn was cancelled, or has had its time.
+    pub cancel: Cancel,
 }
 
 impl Tools {
@@ -108,10 +119,20 @@ impl Tools {
                 outcomes.push(self.end(first, self.act(first, scene).run().await?, scene).await?);
                 continue;
             }
-            // They are polled in their order and the line to the session is first come, first served: so they are told
-            // in their order too.
+            // They begin in their order and the line to the session is first come, first served: so they are told in
+            // their order too. The ends of quick ones follow all the beginnings, and none waits for a slow one after it.
             let acts: Vec<_> = now.iter().map(|call| self.act(call, scene)).collect();
-            for (call, end) in now.iter().zip(join_all(acts.iter().map(Act::run)).await) {
+            let mut ends: FuturesOrdered<_> = acts.iter().map(Act::run).collect();
+            let mut quick = VecDeque::with_capacity(now.len());
+            let all = async {
+                while let Some(end) = ends.next().await {
+                    quick.push_back(end);
+                }
+            };
+            // What had ended by then is kept, and the rest goes on.
+            let _ = timeout(QUICK, all).await;
+            for call in now {
+                let Some(end) = (if quick.is_empty() { ends.next().await } else { quick.pop_front() }) else { break };
                 outcomes.push(self.end(call, end?, scene).await?);
             }
         }
@@ -151,7 +172,7 @@ impl Tools {
     }
 
     async fn end(&self, call: &Call, end: End, scene: &Scene<'_>) -> Result<Outcome, Gone> {
-        let change = end.told(call);
+        let change = end.told(call, scene);
         let mut tool = Tool { call: call.id.clone(), name: Some(call.name.clone()), ..Tool::default() };
         tool.merge(&change, Time::now());
         scene.teller.tell(Draft::agent(change)).await?;

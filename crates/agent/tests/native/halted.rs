@@ -207,3 +207,25 @@ async fn a_cancel_ends_the_wait_for_a_person() {
     assert_eq!(ended.stop, Stop::Cancelled);
     assert!(!hall.folder.path().join("a").exists());
 }
+
+/// The time of a turn ends its tools as a cancel does: they say what they did.
+#[tokio::test]
+async fn a_command_that_outlasts_the_turn_is_ended_and_told() {
+    let line = "echo made > made.txt; echo heard; sleep 300";
+    let model = Script::new(vec![calls([("bash", json!({ "command": line }))])]);
+    let mut hall = Hall::open(vec![model]);
+    hall.settings.turn = Duration::from_secs(2);
+    let began = std::time::Instant::now();
+    assert_eq!(hall.say("Hi").await.stop, Stop::MaxTurnRequests);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    let changed =
+        hall.facts().iter().any(|fact| matches!(&fact.event, Event::FileChanged(e) if e.path.ends_with("made.txt")));
+    assert!(changed, "{:?}", hall.facts());
+    let ended = hall.facts().into_iter().find_map(|fact| match fact.event {
+        Event::ToolChanged(change) if change.status == Some(ToolStatus::Cancelled) => Some(change),
+        _ => None,
+    });
+    let ended = ended.unwrap();
+    assert_eq!(ended.error.unwrap().head(), "The turn had all its time before the tool ended.");
+    assert!(ended.output.unwrap().value()["output"].as_str().unwrap().contains("heard"));
+}

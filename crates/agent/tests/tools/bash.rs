@@ -204,3 +204,71 @@ async fn plan_mode_only_looks() {
     assert_eq!(offered, ["bash", "read", "glob", "grep", "list", "todowrite", "question", "artifact"]);
     assert_eq!(hall.tools.specs("build").len(), 12);
 }
+
+fn notices(hall: &Hall) -> Vec<(String, String)> {
+    hall.told().of(|event| match event {
+        Event::Noticed(notice) => Some((notice.title.clone(), notice.description.clone().unwrap_or_default())),
+        _ => None,
+    })
+}
+
+#[tokio::test]
+async fn what_git_obeys_does_not_change_in_silence() {
+    let mut hall = Hall::allowing("bash");
+    hall.call("bash", bash("echo x > a.txt")).await.went_well();
+    assert_eq!(notices(&hall), []);
+    hall.call("bash", bash("git init -q && git config core.fsmonitor evil")).await.went_well();
+    let [(title, words)] = notices(&hall).try_into().unwrap();
+    assert_eq!(title, "A command changed what git obeys");
+    assert!(words.starts_with("Changed: .git. ") && words.contains("before you use git"), "{words}");
+    hall.told.lock().unwrap().events.clear();
+    // What was not there when the command began no sandbox guards.
+    std::fs::remove_dir_all(hall.workspace.join(".git/hooks")).unwrap();
+    hall.call("bash", bash("mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo x > .git/commondir")).await;
+    let told = notices(&hall);
+    assert!(told[0].1.contains(".git/commondir") && told[0].1.contains(".git/hooks"), "{told:?}");
+}
+
+/// Files that come into sight or go out of it by another `.gitignore` are neither made nor deleted.
+#[tokio::test]
+async fn a_changed_gitignore_makes_no_false_facts() {
+    let mut hall = Hall::allowing("bash");
+    hall.put(".gitignore", "old.log\n");
+    hall.put("old.log", "x");
+    hall.put("secret", "x");
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    hall.call("bash", bash("echo secret > .gitignore; echo y > new.log")).await.went_well();
+    let told: Vec<_> = hall.changed().into_iter().map(|changed| (changed.path, changed.operation)).collect();
+    let expected = [(".gitignore", FileOperation::Update), ("new.log", FileOperation::Create)];
+    assert_eq!(told, expected.map(|(path, operation)| (hall.absolute(path), operation)));
+}
+
+/// A file that somebody changed after the checkpoint was not what the checkpoint has.
+#[tokio::test]
+async fn what_a_file_held_is_told_only_if_it_is_known() {
+    let mut hall = Hall::allowing("bash");
+    hall.put("mine.txt", "1\n");
+    hall.put("yours.txt", "1\n");
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    hall.save().await;
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    hall.put("yours.txt", "2\n");
+    hall.call("bash", bash("echo 3 > mine.txt; echo 3 > yours.txt")).await.went_well();
+    let changed = hall.changed();
+    assert!(changed[0].diff.as_ref().unwrap().head().contains("-1\n+3\n"));
+    assert_eq!((&changed[1].path, changed[1].operation), (&hall.absolute("yours.txt"), FileOperation::Update));
+    assert_eq!((&changed[1].before, &changed[1].after, &changed[1].diff), (&None, &None, &None));
+}
+
+/// Whoever drops a turn in the middle of a command can wait until it is gone.
+#[tokio::test]
+async fn a_command_is_gone_when_the_effects_of_its_turn_are_over() {
+    let mut hall = Hall::allowing("bash");
+    let line = "trap '' TERM; echo $$ > pid; touch begun; while :; do sleep 0.01; date +%N > late; done";
+    let begun = hall.workspace.join("begun");
+    let effects = hall.dropped("bash", bash(line), move || begun.exists()).await;
+    tokio::time::timeout(Duration::from_secs(10), effects.over()).await.unwrap();
+    let late = hall.get("late");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(hall.get("late"), late, "it writes no more");
+}

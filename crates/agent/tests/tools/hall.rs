@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -11,7 +11,7 @@ use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
-use tolka_agent::{Chosen, Patience, Said, teller};
+use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
 use tolka_workspace::Checkpoints;
@@ -50,6 +50,8 @@ pub(crate) struct Hall {
     pub(crate) person: Person,
     pub(crate) mode: String,
     pub(crate) checkpoint: Option<String>,
+    /// When the turn began; `None`: with each call.
+    pub(crate) since: Option<SystemTime>,
     pub(crate) checkpoints: Arc<Checkpoints>,
     /// Cancels the turn at the first fact that this likes.
     pub(crate) cancel_at: Option<fn(&Event) -> bool>,
@@ -106,6 +108,7 @@ impl Hall {
             person: Person::Chooses("once", None),
             mode: "build".to_owned(),
             checkpoint: None,
+            since: None,
             checkpoints,
             cancel_at: None,
             ids: Arc::new(Ids::seeded(1)),
@@ -131,6 +134,7 @@ impl Hall {
         let session = SessionId::from("ses_test");
         let saved = self.checkpoints.save(&self.workspace, &session, Duration::from_secs(30), "before").await.unwrap();
         self.checkpoint = Some(saved.commit);
+        self.since = Some(SystemTime::now());
     }
 
     /// One call. What it gave is the same when it is read back from the facts.
@@ -203,7 +207,13 @@ impl Hall {
             }
             drop(switch);
         });
-        let scene = Scene { teller: &teller, mode: self.mode.clone(), checkpoint: self.checkpoint.clone() };
+        let scene = Scene {
+            teller: &teller,
+            mode: self.mode.clone(),
+            checkpoint: self.checkpoint.clone(),
+            since: self.since.unwrap_or_else(SystemTime::now),
+            cancel: teller.cancel().clone(),
+        };
         let ids: Vec<_> = calls.iter().map(|call| call.id.clone()).collect();
         let names: Vec<_> = calls.iter().map(|call| call.name.clone()).collect();
         let run = tokio::time::timeout(Duration::from_secs(60), self.tools.run(calls, &scene));
@@ -218,6 +228,35 @@ impl Hall {
             Ended { tool, outcome, blobs: told.clone() }
         });
         ended.collect()
+    }
+
+    /// A call that is dropped as soon as this is so, and what it was still doing then.
+    pub(crate) async fn dropped(&mut self, name: &str, input: Value, is_so: impl Fn() -> bool) -> Effects {
+        let (teller, mut said, _switch) = teller(self.ids.clone());
+        let listener = tokio::spawn(async move {
+            while let Some(said) = said.recv().await {
+                if let Said::Settle(done) = said {
+                    let _ = done.send(());
+                }
+            }
+        });
+        let (mode, cancel) = (self.mode.clone(), teller.cancel().clone());
+        let scene = Scene { teller: &teller, mode, checkpoint: None, since: SystemTime::now(), cancel };
+        let call = Call { id: CallId::from("call_dropped"), name: name.to_owned(), input: input.into() };
+        let until = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            outcomes = self.tools.run(vec![call], &scene) => panic!("it ended: {outcomes:?}"),
+            () = until => {}
+        }
+        let effects = teller.effects().clone();
+        drop(scene);
+        drop(teller);
+        tokio::spawn(listener);
+        effects
     }
 
     pub(crate) fn told(&self) -> Told {

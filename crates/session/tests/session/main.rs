@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod effects;
 mod files;
 mod past;
 mod patience;
@@ -90,6 +91,7 @@ impl Mind for Strings {
                 "change a file" => files::change(teller).await,
                 "change many files" => files::change_many(teller).await,
                 "ways" => say(teller, &format!("{:?} {:?}", prompt.mode, prompt.model.map(|model| model.id))).await,
+                "lasting" => effects::begin(teller, &self.waits, &self.go).await,
                 "hang" | "ignore cancel" => {
                     tool(teller, "call_1").await;
                     teller.settled().await.unwrap();

@@ -5,12 +5,7 @@ use std::collections::HashMap;
 use super::CheckpointError;
 use super::git::{Git, Halt};
 use crate::folder::relative;
-
-/// A larger file is not read.
-const LARGEST: usize = 8 << 20;
-
-/// Nor are those after this much.
-const MOST: usize = 64 << 20;
+use crate::limits;
 
 /// For the kernel's limit on arguments, which is far higher.
 const ARGUMENTS: usize = 64 << 10;
@@ -24,7 +19,7 @@ pub(super) async fn read(
 ) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
     let mut contents = vec![None; paths.len()];
     let mut wanted: Vec<(usize, String)> = Vec::new();
-    let mut left = MOST;
+    let mut left = limits::TOGETHER;
     let mut from = 0;
     while from < paths.len() {
         let mut bytes = 0;
@@ -35,7 +30,9 @@ pub(super) async fn read(
         let to = from + fit.count().max(1);
         let found = blobs(git, commit, &paths[from..to], halt).await?;
         for (index, path) in paths[from..to].iter().enumerate() {
-            if let Some(blob) = found.get(path.as_bytes()).filter(|blob| blob.size <= LARGEST.min(left)) {
+            if let Some(blob) =
+                found.get(path.as_bytes()).filter(|blob| blob.size as u64 <= limits::KEPT && blob.size <= left)
+            {
                 left -= blob.size;
                 wanted.push((from + index, blob.name.clone()));
             }

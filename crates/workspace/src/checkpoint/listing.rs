@@ -8,6 +8,7 @@ use super::CheckpointError;
 use super::batch::Present;
 use super::files::blocking;
 use super::git::{Git, Halt, Output};
+use crate::files::is_leftover;
 
 /// Git's name for a file without content; it need not be stored to stand in an index.
 const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
@@ -58,6 +59,10 @@ impl Listing {
         let mut listing = Listing::default();
         let look = |path| std::fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)));
         for path in others.items() {
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            if std::str::from_utf8(name).is_ok_and(is_leftover) {
+                continue;
+            }
             if path.ends_with(b"/") {
                 listing.nested.push(path.to_owned());
             } else {

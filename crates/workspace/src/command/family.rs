@@ -8,17 +8,17 @@ use std::collections::HashMap;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// From here on no process of the same person gets at the open files of this one, and with them at the leash. It is
-/// not so for root's.
+/// From here on no process of the same person gets at the environment, the memory or the open files of this one: keys are
+/// in a server's, the leash is among a keeper's. It is not so for root's.
 #[cfg(target_os = "linux")]
-pub(super) fn close_off() {
+pub fn close_off() {
     use rustix::process::{DumpableBehavior, set_dumpable_behavior};
     // Where it cannot be done, nothing else changes.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn close_off() {}
+pub fn close_off() {}
 
 #[cfg(target_os = "linux")]
 pub(super) fn adopt() -> std::io::Result<()> {

@@ -79,6 +79,11 @@ impl Running {
         })
     }
 
+    /// Whether it has ended, and that was heard.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// What it says next. After [`Heard::Ended`] or [`Heard::Failed`]: `None`. May be dropped at any moment; nothing is
     /// lost by that.
     pub async fn next(&mut self) -> Option<Heard> {

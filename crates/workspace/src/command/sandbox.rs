@@ -10,9 +10,11 @@ pub(super) mod landlock;
 #[cfg(target_os = "linux")]
 mod root;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use crate::obeyed::Repository;
 
 /// In a person's home, what lets somebody be that person elsewhere.
 const SECRETS: &[&str] = &[
@@ -62,6 +64,8 @@ pub(super) struct Bounds {
     pub(super) folder: PathBuf,
     /// What may be changed besides.
     pub(super) writable: Vec<PathBuf>,
+    /// May be changed and not be moved: else what is guarded inside would go with it, and another take its place.
+    pub(super) pinned: Vec<PathBuf>,
     /// What git obeys: to change it is to run something as the person, later and outside.
     pub(super) guarded: Vec<PathBuf>,
     pub(super) hidden: Vec<PathBuf>,
@@ -72,11 +76,13 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) fn new(workspace: PathBuf, folder: PathBuf, scratch: PathBuf, hidden: &[PathBuf]) -> Self {
         let hidden = all_hidden(hidden).filter(|path| path != &workspace).collect();
-        let writable = git_folders(&workspace);
-        let repositories = writable.iter().cloned().chain([workspace.join(".git")]);
-        let guarded = repositories.flat_map(|git| ["config", "config.worktree", "hooks"].map(|name| git.join(name)));
-        let guarded = guarded.filter(|path| path.symlink_metadata().is_ok_and(|found| !found.is_symlink()));
-        Bounds { folder, guarded: guarded.collect(), writable, hidden, scratch, workspace }
+        let repository = Repository::of(&workspace);
+        let is_there = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_symlink());
+        let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        let pinned = repository.folders().filter(is_folder).collect();
+        let guarded = repository.obeyed().filter(is_there).collect();
+        let writable = repository.common.into_iter().collect();
+        Bounds { folder, guarded, pinned, writable, hidden, scratch, workspace }
     }
 }
 
@@ -87,27 +93,4 @@ pub(super) fn all_hidden(more: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     // A link is hidden where it leads to; the link itself says nothing.
     let real = secrets.chain(more.iter().cloned()).filter_map(|path| path.canonicalize().ok());
     real.filter(|path| path.parent().is_some())
-}
-
-/// A worktree has its git folder in another repository, and shares most of that. One that its `.git` file merely
-/// claims is none: git's own note there must lead back here, or a file in the workspace could open any folder.
-fn git_folders(workspace: &Path) -> Vec<PathBuf> {
-    let find = || {
-        let file = workspace.join(".git");
-        let own = named(&file, workspace, "gitdir: ")?;
-        let back = named(&own.join("gitdir"), &own, "")?;
-        let common = named(&own.join("commondir"), &own, "")?;
-        (back == file.canonicalize().ok()? && own.starts_with(common.join("worktrees"))).then_some(common)
-    };
-    find().into_iter().collect()
-}
-
-/// The path that a small file holds.
-fn named(file: &Path, from: &Path, before: &str) -> Option<PathBuf> {
-    let about = file.symlink_metadata().ok()?;
-    if !about.is_file() || about.len() > 8192 {
-        return None;
-    }
-    let text = std::fs::read_to_string(file).ok()?;
-    from.join(text.strip_prefix(before)?.trim_end_matches('\n')).canonicalize().ok()
 }

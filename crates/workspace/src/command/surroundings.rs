@@ -58,9 +58,8 @@ const SET: &[(&str, &str)] = &[
 /// What cannot do without a folder to write to in a home that cannot be written.
 const CACHES: &[(&str, &str)] = &[("GOCACHE", "go-build"), ("npm_config_cache", "npm")];
 
-pub(super) fn of(also: &[OsString]) -> impl Iterator<Item = (OsString, OsString)> {
-    let is_asked = |name: &OsStr| also.iter().any(|also| also == name) && !is_ours(name);
-    let passed = std::env::vars_os().filter(move |(name, value)| is_passed(name, value) || is_asked(name));
+pub(super) fn of() -> impl Iterator<Item = (OsString, OsString)> {
+    let passed = std::env::vars_os().filter(|(name, value)| is_passed(name, value));
     passed.chain(SET.iter().map(|(name, value)| (name.into(), value.into())))
 }
 
@@ -81,11 +80,6 @@ fn is_passed(name: &OsStr, value: &OsStr) -> bool {
     PASSED.contains(&name) || name.starts_with("LC_") || is_proxy() && is_open()
 }
 
-/// What Tolka is told by its environment is nobody else's: tokens are among it.
-fn is_ours(name: &OsStr) -> bool {
-    name.as_encoded_bytes().starts_with(b"TOLKA_")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +94,5 @@ mod tests {
             assert!(!passed(name, "x"), "{name}");
         }
         assert!(!passed("HTTP_PROXY", "http://me:secret@proxy"));
-        assert!(is_ours(OsStr::new("TOLKA_TOKEN")));
     }
 }

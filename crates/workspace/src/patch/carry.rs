@@ -3,9 +3,7 @@
 use super::{FilePatch, Patch, PatchError, apply};
 use crate::files::{FileError, Files};
 use crate::folder::FolderError;
-
-/// No patch is of larger files.
-const MOST: u64 = 64 * 1024 * 1024;
+use crate::limits;
 
 /// What a patch makes of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,13 +29,6 @@ impl Patch {
             true => Err(PatchError("it changes nothing".to_owned())),
             false => Ok(plan.changes),
         }
-    }
-
-    /// Does all of it, or nothing.
-    pub fn apply_to(&self, files: &Files) -> Result<Vec<Change>, PatchError> {
-        let changes = self.plan(files)?;
-        carry_out(files, &changes)?;
-        Ok(changes)
     }
 }
 
@@ -135,8 +126,8 @@ impl Plan<'_> {
         if let Some(at) = self.changes.iter().position(|change| change.path == path) {
             return Ok(at);
         }
-        let before = match self.files.read(&path, MOST) {
-            Ok(content) => Some(content.bytes),
+        let before = match self.files.read(&path, limits::WHOLE) {
+            Ok(content) => Some(content),
             Err(FileError::Folder(FolderError::NotFound { .. })) => None,
             Err(error) => return Err(refused(error)),
         };

@@ -56,6 +56,61 @@ fn every_change_is_told_and_nothing_else() {
     assert_eq!(told(&before, &house.workspace), expected.map(|(path, operation)| (path.to_owned(), operation)));
 }
 
+/// What comes into sight, or goes out of it, has not come or gone.
+#[test]
+fn other_rules_of_what_is_ignored_make_and_delete_nothing() {
+    use FileOperation::{Create, Delete, Update};
+    let house = House::new();
+    house.write(".gitignore", "old.log\nmoved/\n");
+    for path in ["old.log", "kept", "secret", "also", "gone", "moved/in", "dir/in"] {
+        house.write(path, path);
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    let before = Look::at(&house.workspace);
+    house.write(".gitignore", "secret\nalso\ngone\n");
+    house.write("also", "changed");
+    house.write("new.log", "new");
+    fs::remove_file(house.workspace.join("gone")).unwrap();
+    fs::rename(house.workspace.join("moved"), house.workspace.join("shown")).unwrap();
+    fs::rename(house.workspace.join("dir"), house.workspace.join("folder")).unwrap();
+    let expected = [
+        (".gitignore", Update),
+        ("also", Update),
+        ("dir/in", Delete),
+        ("folder/in", Create),
+        ("gone", Delete),
+        ("new.log", Create),
+        ("shown/in", Create),
+    ];
+    assert_eq!(told(&before, &house.workspace), expected.map(|(path, operation)| (path.to_owned(), operation)));
+}
+
+#[tokio::test]
+async fn what_a_killed_write_left_is_neither_seen_nor_saved() {
+    let house = House::new();
+    house.write("a", "a");
+    let before = Look::at(&house.workspace);
+    house.write(".tolka-0123456789abcdef.part", "half");
+    house.write("deep/.tolka-0123456789abcdef.part", "half");
+    assert_eq!(told(&before, &house.workspace), []);
+    let saved = house.save().await;
+    let paths = ["a", ".tolka-0123456789abcdef.part", "deep/.tolka-0123456789abcdef.part"].map(str::to_owned);
+    let read = house.checkpoints.contents(&house.workspace, &saved.commit, &paths).await.unwrap();
+    assert_eq!(read, [Some(b"a".to_vec()), None, None]);
+}
+
+#[test]
+fn a_file_is_older_than_what_came_after_it() {
+    let house = House::new();
+    house.write("a", "a");
+    std::thread::sleep(Duration::from_millis(30));
+    let between = std::time::SystemTime::now();
+    std::thread::sleep(Duration::from_millis(30));
+    house.write("b", "b");
+    let look = Look::at(&house.workspace);
+    assert_eq!(["a", "b", "none"].map(|path| look.is_older(path, between)), [true, false, false]);
+}
+
 #[test]
 fn a_file_written_twice_in_one_moment_is_told() {
     let house = House::new();

@@ -28,7 +28,7 @@ fn names(folder: &Path) -> Vec<String> {
 fn a_file_is_written_read_and_removed() {
     let (dir, files) = workspace();
     files.write("src/deep/a.rs", b"one", None).unwrap();
-    assert_eq!(files.read("src/deep/a.rs", MOST).unwrap().bytes, b"one");
+    assert_eq!(files.read("src/deep/a.rs", MOST).unwrap(), b"one");
     files.write("src/deep/a.rs", b"two", Some(b"one")).unwrap();
     assert_eq!(fs::read(dir.path().join("src/deep/a.rs")).unwrap(), b"two");
     files.remove("src/deep/a.rs", b"two").unwrap();

@@ -15,6 +15,7 @@ mod files;
 mod forget;
 mod house;
 mod nested;
+mod obeyed;
 mod patch;
 mod refused;
 mod same;

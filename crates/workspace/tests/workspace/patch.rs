@@ -6,10 +6,17 @@ use std::path::Path;
 use std::process::Command;
 
 use tolka_workspace::files::Files;
-use tolka_workspace::patch::{Change, Patch};
+use tolka_workspace::patch::{Change, Patch, PatchError, carry_out};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+/// As the tool does it.
+fn apply(patch: &Patch, files: &Files) -> Result<Vec<Change>, PatchError> {
+    let changes = patch.plan(files)?;
+    carry_out(files, &changes)?;
+    Ok(changes)
 }
 
 #[test]
@@ -24,7 +31,7 @@ fn a_patch_of_several_files_is_done() {
         "*** Begin Patch\n*** Update File: a\n one\n-two\n+2\n*** Delete File: b\n*** Add File: in/c\n+c\n\
          *** Update File: run.sh\n*** Move to: bin/run.sh\n-echo\n+echo 2\n*** Update File: in/c\n-c\n+d\n*** End Patch\n",
     );
-    let changes = patch.unwrap().apply_to(&Files::open(at).unwrap()).unwrap();
+    let changes = apply(&patch.unwrap(), &Files::open(at).unwrap()).unwrap();
     assert_eq!(fs::read(at.join("a")).unwrap(), b"one\r\n2\r\n");
     assert!(!at.join("b").exists() && !at.join("run.sh").exists());
     assert_eq!(fs::read(at.join("in/c")).unwrap(), b"d\n");
@@ -70,7 +77,7 @@ fn a_patch_that_cannot_be_done_changes_nothing() {
         (&long, "File name too long"),
         ("*** Delete File: .git/config\n", "use git through a command instead; nothing was changed"),
     ] {
-        let error = Patch::parse(&format!("{start}{rest}*** End Patch")).unwrap().apply_to(&files).unwrap_err();
+        let error = apply(&Patch::parse(&format!("{start}{rest}*** End Patch")).unwrap(), &files).unwrap_err();
         assert!(error.to_string().contains(problem), "{error}");
         let mut names: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -121,7 +128,7 @@ fn what_git_tells_as_a_diff_is_done_as_git_does_it() {
     git(&new, &["add", "."]);
     let diff = String::from_utf8(git(&new, &["diff", "--cached", "-M"])).unwrap();
     assert!(diff.contains("rename to"), "{diff}");
-    Patch::parse(&diff).unwrap().apply_to(&Files::open(&old).unwrap()).unwrap();
+    apply(&Patch::parse(&diff).unwrap(), &Files::open(&old).unwrap()).unwrap();
     git(&old, &["add", "."]);
     assert_eq!(git(&old, &["write-tree"]), git(&new, &["write-tree"]));
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tolka_workspace::command::{Exit, Heard, Job, Level, Shell};
+use tolka_workspace::obeyed::Obeyed;
 
 use crate::command::{all_end, code, hear, job, living, nap, processes, runaways, wait_for};
 use crate::house::git;
@@ -296,6 +297,37 @@ async fn a_worktree_whose_git_folder_is_elsewhere_can_be_committed_to() {
         let target = main.join(".git/description").display().to_string();
         let (said, exit) = hear(&mut shell.start(&job(&liar, &format!("echo x >{target}"))).unwrap()).await;
         assert_eq!(exit.code == Some(0), shell.level() == Level::None, "{said}");
+    }
+}
+
+/// Not even by another folder in the place of the one that is guarded.
+#[tokio::test]
+async fn what_git_obeys_cannot_be_changed_or_replaced() {
+    let Some(shell) = shell(Level::Bubblewrap) else { return };
+    let place = Place::new();
+    git(&place.workspace, &["init", "-q", "-b", "main"]);
+    let hooks = place.workspace.join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    let line = "echo x >file && git add file && \
+                git -c user.name=p -c user.email=p@x commit -qm first && git branch other && git stash list && \
+                git gc -q && git log --format=%s";
+    let (said, exit) = place.run(&shell, line).await;
+    assert_eq!((said.as_str(), exit), ("first\n", code(0)));
+    let config = fs::read(place.workspace.join(".git/config")).unwrap();
+    for line in [
+        "echo x >>.git/config",
+        "mv .git .x && cp -r .x .git && echo x >>.git/config",
+        "mv .git/config .git/x && echo x >.git/config",
+        "rm -rf .git; mkdir .git && echo x >.git/config",
+        "mv .git/hooks .git/x && mkdir .git/hooks && echo x >.git/hooks/pre-commit",
+        "ln -sf /tmp/evil .git/hooks/pre-commit",
+        "cd .. && mv 'the work space' aside",
+    ] {
+        let before = Obeyed::at(&place.workspace);
+        let (said, exit) = place.run(&shell, line).await;
+        assert_ne!(exit.code, Some(0), "{line}: {said}");
+        assert_eq!(before.changes(), [] as [PathBuf; 0], "{line}");
+        assert_eq!(fs::read(place.workspace.join(".git/config")).unwrap(), config, "{line}");
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value, json};
+use tokio::task::JoinError;
 use tolka_facts::event::ToolChanged;
 use tolka_facts::{Block, Draft, Location, ToolContent, ToolStatus};
 use tolka_workspace::files::{FileError, Files};
@@ -83,16 +84,18 @@ const REJECTED: &str = "Error: The user rejected permission to use this specific
 
 const SKIPPED: &str = "This call was not run: the user rejected an earlier one of the same step.";
 const CANCELLED: &str = "The user cancelled the turn before the tool ended.";
+const TIME_UP: &str = "The turn had all its time before the tool ended.";
 
 impl End {
-    pub(super) fn told(self, call: &Call) -> ToolChanged {
+    pub(super) fn told(self, call: &Call, scene: &Scene<'_>) -> ToolChanged {
+        let stopped = if scene.teller.cancel().is_fired() { CANCELLED } else { TIME_UP };
         let ends_turn = matches!(self, End::Rejected);
         let (status, error, done) = match self {
             End::Done(done) => (ToolStatus::Completed, None, Some(done)),
             End::Failed(why) => (ToolStatus::Failed, Some(why), None),
             End::Rejected => (ToolStatus::Failed, Some(REJECTED.to_owned()), None),
             End::Skipped => (ToolStatus::Cancelled, Some(SKIPPED.to_owned()), None),
-            End::Cancelled(done) => (ToolStatus::Cancelled, Some(CANCELLED.to_owned()), done.map(|done| *done)),
+            End::Cancelled(done) => (ToolStatus::Cancelled, Some(stopped.to_owned()), done.map(|done| *done)),
         };
         let mut change = ToolChanged { status: Some(status), ..ToolChanged::of(call.id.clone()) };
         // What went wrong may have done so before the call was told as running: its input is told here at the latest.
@@ -123,7 +126,7 @@ impl Act<'_> {
     }
 
     async fn attempt(&self) -> Result<Done, Stop> {
-        if self.scene.teller.cancel().is_fired() {
+        if self.scene.cancel.is_fired() {
             return Err(Stop::Cancelled(None));
         }
         let Some(name) = Name::of(&self.call.name) else {
@@ -166,7 +169,7 @@ impl Act<'_> {
     pub(super) async fn running_for_good(&self, title: &str, paths: &[&str]) -> Result<(), Stop> {
         self.running(title, paths).await?;
         self.scene.teller.settled().await?;
-        match self.scene.teller.cancel().is_fired() {
+        match self.scene.cancel.is_fired() {
             true => Err(Stop::Cancelled(None)),
             false => Ok(()),
         }
@@ -192,16 +195,29 @@ impl Act<'_> {
         let flag = unwanted.0.clone();
         let task = tokio::task::spawn_blocking(move || look(flag));
         tokio::select! {
-            looked = task => looked.map_err(|error| Stop::Failed(format!("the tool broke: {error}"))),
-            () = self.scene.teller.cancel().fired() => Err(Stop::Cancelled(None)),
+            looked = task => looked.map_err(|error| broken(&error)),
+            () = self.scene.cancel.fired() => Err(Stop::Cancelled(None)),
         }
     }
 
-    /// Does something that blocks and has an effect. It is short, and waited for whatever happens, so that what is told
-    /// of it is so.
+    /// Does something that blocks, is short, and is waited for whatever happens.
     pub(super) async fn doing<T: Send + 'static>(&self, act: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
-        let done = tokio::task::spawn_blocking(act).await;
-        done.map_err(|error| Stop::Failed(format!("the tool broke: {error}")))
+        blocking(act).await
+    }
+
+    /// Does something that has an effect, and tells of it. It is done and told to its end even if the turn is dropped
+    /// meanwhile: a turn is not over before its effects are.
+    pub(super) async fn effect<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, Stop>> + Send + 'static,
+    ) -> Result<T, Stop> {
+        let effect = self.scene.teller.effects().begin();
+        let task = tokio::spawn(async move {
+            let done = work.await;
+            drop(effect);
+            done
+        });
+        task.await.unwrap_or_else(|error| Err(broken(&error)))
     }
 
     /// For a blocking task to open; the workspace may have gone or be another one since the last call.
@@ -218,6 +234,14 @@ impl Act<'_> {
     pub(super) fn relative(&self, path: &str) -> Result<String, FileError> {
         Files::open(&self.tools.workspace)?.relative(path)
     }
+}
+
+pub(super) async fn blocking<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> Result<T, Stop> {
+    tokio::task::spawn_blocking(act).await.map_err(|error| broken(&error))
+}
+
+fn broken(error: &JoinError) -> Stop {
+    Stop::Failed(format!("the tool broke: {error}"))
 }
 
 /// Raises its flag when it is dropped.

@@ -253,7 +253,7 @@ async fn ask(tools: &Tools, scene: &Scene<'_>, call: CallId, want: Want) -> Resu
             option(REJECT, "Reject".to_owned(), OptionKind::RejectOnce),
         ],
     };
-    let cancel = scene.teller.cancel();
+    let cancel = &scene.cancel;
     let chosen = tokio::select! {
         chosen = scene.teller.ask_permission(asked, None, tools.settings.patience.clone()) => chosen?,
         () = cancel.fired() => return Ok(Answer::Cancelled),

@@ -6,6 +6,7 @@ mod aftermath;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::runtime::Handle;
 use tolka_facts::Draft;
 use tolka_facts::event::OutputAppended;
 use tolka_workspace::command::{Exit, Heard, Job, Running};
@@ -14,6 +15,7 @@ use super::act::{Act, Done, Stop};
 use super::field::{COMMAND, DESCRIPTION, Fields, TIMEOUT, WORKDIR};
 use super::outcome;
 use super::read::fields as map;
+use crate::Effect;
 use aftermath::Before;
 
 const LONGEST: Duration = Duration::from_secs(600);
@@ -23,6 +25,9 @@ const DRAWN: usize = 30_000;
 
 /// What a cancelled command still had to say, and what it changed, must be told within the grace that a turn has.
 const GRACE: Duration = Duration::from_millis(250);
+
+/// The same where the turn had all its time, and nobody has asked for its end.
+const LONG_GRACE: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let line = fields.need_words(COMMAND)?;
@@ -38,9 +43,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     act.running_for_good(&title, &[]).await?;
     let before = Before::look(act).await?;
     let job = Job { line, workspace: act.workspace(), folder, time_limit };
-    let mut running = act.tools.settings.shell.start(&job).map_err(Stop::failed)?;
+    let running = act.tools.settings.shell.start(&job).map_err(Stop::failed)?;
+    let mut running = Held { running: Some(running), effect: Some(act.scene.teller.effects().begin()) };
     let mut printed = Printed { act, text: String::new() };
-    let cancel = act.scene.teller.cancel();
+    let cancel = &act.scene.cancel;
     let exit = loop {
         let heard = tokio::select! {
             biased;
@@ -76,6 +82,39 @@ fn time_limit(fields: &Fields, usual: Duration) -> Result<Duration, Stop> {
     })
 }
 
+/// A command that runs. If the turn is dropped before it has ended, it is ended, and the turn is not over before that.
+struct Held {
+    /// `None` only while it is dropped, and so with the other.
+    running: Option<Running>,
+    effect: Option<Effect>,
+}
+
+impl Held {
+    async fn next(&mut self) -> Option<Heard> {
+        self.running.as_mut()?.next().await
+    }
+
+    async fn stop(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.stop().await;
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Some(mut running) = self.running.take().filter(|running| !running.is_over()) else { return };
+        let effect = self.effect.take();
+        // Without a runtime nobody waits; letting go of it ends it all the same.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                running.stop().await;
+                drop(effect);
+            });
+        }
+    }
+}
+
 /// What a command has printed so far.
 struct Printed<'a> {
     act: &'a Act<'a>,
@@ -92,7 +131,7 @@ impl Printed<'_> {
 
 async fn cancelled(
     act: &Act<'_>,
-    mut running: Running,
+    mut running: Held,
     mut printed: Printed<'_>,
     before: Before<'_>,
     title: String,
@@ -105,7 +144,8 @@ async fn cancelled(
         }
         before.tell_changes().await
     };
-    match tokio::time::timeout(GRACE, rest).await {
+    let grace = if act.scene.teller.cancel().is_fired() { GRACE } else { LONG_GRACE };
+    match tokio::time::timeout(grace, rest).await {
         Ok(told) => told?,
         // The session ends the turn soon; the next checkpoint has the changes.
         Err(_) => tracing::debug!(call = %act.call.id, "a cancelled command left more to tell than there was time"),

@@ -1,19 +1,17 @@
 //! Changes of files, as facts: what was there, what is there now, and the difference.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tolka_facts::event::{FileChanged, FileOperation};
-use tolka_facts::{BlobRef, Draft, Hash, ToolContent};
+use tolka_facts::{BlobRef, CallId, Draft, Hash, ToolContent};
 use tolka_workspace::diff::{self, Diff};
+use tolka_workspace::limits;
 
 use super::act::{Act, Stop};
-
-/// Contents of more bytes are not kept, and nobody reads a diff of them.
-pub(super) const MOST: u64 = 8 << 20;
-
-/// Texts of together more bytes are not repeated in the output of a call: its content has them.
-const REPEATED: usize = 64 << 10;
+use super::memory::Memory;
+use crate::Teller;
 
 /// All that is in a file. It is hashed once, where that may take its time.
 #[derive(Debug, Clone)]
@@ -87,7 +85,7 @@ impl Change {
     /// As OpenCode's clients read it in the metadata of an edit; they find what is left out in the content.
     pub(super) fn filediff(&self, absolute: &str) -> Option<Value> {
         let (before, after) = self.texts();
-        (before.len() + after.len() <= REPEATED).then(|| {
+        (before.len() + after.len() <= limits::REPEATED).then(|| {
             json!({
                 "file": absolute,
                 "before": before,
@@ -119,12 +117,38 @@ impl Change {
     }
 }
 
+/// Tells changes of files, and remembers what is there then. It has all that this takes, so that a change which is being
+/// made is told whatever becomes of the turn.
+#[derive(Debug, Clone)]
+pub(super) struct Hand {
+    pub(super) workspace: PathBuf,
+    teller: Teller,
+    memory: Arc<Memory>,
+    call: CallId,
+}
+
 impl Act<'_> {
-    /// Tells a change that is made, and remembers what is there now.
+    pub(super) fn hand(&self) -> Hand {
+        let Act { tools, scene, call } = self;
+        let (workspace, memory) = (tools.workspace.clone(), tools.memory.clone());
+        Hand { workspace, teller: scene.teller.clone(), memory, call: call.id.clone() }
+    }
+}
+
+impl Hand {
+    /// Tells a change that is on the disk.
+    pub(super) async fn made(&self, change: &Change) -> Result<(), Stop> {
+        let size = |side: &Option<Content>| side.as_ref().map_or(0, |content| content.blob.size);
+        match size(&change.before).max(size(&change.after)) > limits::KEPT {
+            true => self.changed_somehow(&change.path, change.operation()).await,
+            false => self.changed(change).await,
+        }
+    }
+
+    /// With what was there and is there now.
     pub(super) async fn changed(&self, change: &Change) -> Result<(), Stop> {
-        let memory = &self.tools.memory;
         if let Some(after) = &change.after {
-            memory.keep(&change.path, after, &self.tools.workspace.join(&change.path));
+            self.memory.keep(&change.path, after, &self.workspace.join(&change.path));
         }
         let fact = FileChanged {
             path: self.absolute(&change.path),
@@ -133,12 +157,12 @@ impl Act<'_> {
             after: change.after.as_ref().map(|content| content.blob.clone()),
             added: change.diff.added,
             removed: change.diff.removed,
-            call: Some(self.call.id.clone()),
+            call: Some(self.call.clone()),
             diff: (!change.diff.text.is_empty()).then(|| change.diff.text.clone().into()),
         };
         let contents =
             [&change.before, &change.after].into_iter().flatten().map(|content| content.bytes.to_vec()).collect();
-        Ok(self.scene.teller.tell_with(Draft::agent(fact), contents).await?)
+        Ok(self.teller.tell_with(Draft::agent(fact), contents).await?)
     }
 
     /// Tells of a change of which no more is known than that it happened: the file is too large, or what was there is
@@ -151,9 +175,13 @@ impl Act<'_> {
             after: None,
             added: 0,
             removed: 0,
-            call: Some(self.call.id.clone()),
+            call: Some(self.call.clone()),
             diff: None,
         };
-        Ok(self.scene.teller.tell(Draft::agent(fact)).await?)
+        Ok(self.teller.tell(Draft::agent(fact)).await?)
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        self.workspace.join(path).to_string_lossy().into_owned()
     }
 }

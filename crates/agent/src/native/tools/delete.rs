@@ -1,5 +1,7 @@
 //! `delete`: one file. Folders are for commands.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::act::{Act, Done, Stop};
@@ -14,7 +16,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         return Err(Stop::Failed(format!("there is no file {path} in the workspace; nothing was deleted")));
     };
     let named = path.clone();
-    let change = act.looking(move |_| Change::new(&named, Some(before), None)).await?;
+    let change = Arc::new(act.looking(move |_| Change::new(&named, Some(before), None)).await?);
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;

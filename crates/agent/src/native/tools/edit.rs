@@ -1,5 +1,7 @@
 //! `edit`: a piece of a file replaced. It need not have been read: the old text must be in it, in one place.
 
+use std::sync::Arc;
+
 use serde_json::json;
 use tolka_workspace::edit::{Places, replace};
 
@@ -24,7 +26,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
                 replace(text, &old, &new, places).map_err(|error| Stop::Failed(format!("{named}: {error}")))?;
             let after = Content::new(edited.text.as_bytes());
             let change = Change::new(&named, Some(content), Some(after));
-            Ok::<_, Stop>((edited.places, edited.is_tolerant, change))
+            Ok::<_, Stop>((edited.places, edited.is_tolerant, Arc::new(change)))
         })
         .await??;
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;

@@ -2,24 +2,25 @@
 //! were changed. It is forgotten with the process; then a file must be read again before it is written over.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use tolka_facts::Hash;
+use tolka_workspace::changes::Mark;
+use tolka_workspace::limits;
 
 use super::change::Content;
 
 /// Files whose content is remembered as seen. Beyond that all are forgotten, which costs a read each.
 const SEEN: usize = 10_000;
 
-/// Bytes of contents that are kept for diffs. Beyond that all are forgotten, which costs a diff each.
-const KEPT: usize = 64 << 20;
-
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// A std mutex: held for a look-up, never over an await.
     inner: Mutex<Inner>,
+    /// That not all of the workspace is looked at is told once.
+    is_partial_told: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -33,31 +34,15 @@ struct Inner {
 #[derive(Debug)]
 struct Kept {
     content: Content,
-    stamp: Stamp,
-}
-
-/// What changes with a file when its content does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &Path) -> Option<Self> {
-        let about = std::fs::symlink_metadata(file).ok()?;
-        Some(Stamp {
-            inode: about.ino(),
-            size: about.size(),
-            modified: (about.mtime(), about.mtime_nsec()),
-            changed: (about.ctime(), about.ctime_nsec()),
-        })
-    }
+    mark: Mark,
 }
 
 impl Memory {
+    /// Whether it is to be told that changes of files may be missed: the first time.
+    pub(super) fn tells_partial(&self) -> bool {
+        !self.is_partial_told.swap(true, Ordering::Relaxed)
+    }
+
     /// The model knows that this is in the file.
     pub(super) fn has_seen(&self, path: &str, content: &Content) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,14 +59,15 @@ impl Memory {
 
     /// This is in the file at `file`, as of now.
     pub(super) fn keep(&self, path: &str, content: &Content, file: &Path) {
-        let Some(stamp) = Stamp::of(file).filter(|stamp| stamp.size == content.blob.size) else { return };
+        let Some(mark) = Mark::at(file).filter(|mark| mark.size() == content.blob.size) else { return };
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if inner.bytes + content.bytes.len() > KEPT {
+        // All are forgotten then, which costs a diff each.
+        if inner.bytes + content.bytes.len() > limits::TOGETHER {
             inner.contents.clear();
             inner.bytes = 0;
         }
         inner.bytes += content.bytes.len();
-        let kept = Kept { content: content.clone(), stamp };
+        let kept = Kept { content: content.clone(), mark };
         if let Some(old) = inner.contents.insert(path.to_owned(), kept) {
             inner.bytes -= old.content.bytes.len();
         }
@@ -90,7 +76,7 @@ impl Memory {
     /// What is in the files that nobody else has touched since it was kept, by path from the workspace on.
     pub(super) fn kept(&self, workspace: &Path) -> HashMap<String, Content> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_so = |path: &str, kept: &Kept| Stamp::of(&workspace.join(path)) == Some(kept.stamp);
+        let is_so = |path: &str, kept: &Kept| Mark::at(&workspace.join(path)) == Some(kept.mark);
         let sound = inner.contents.iter().filter(|(path, kept)| is_so(path, kept));
         sound.map(|(path, kept)| (path.clone(), kept.content.clone())).collect()
     }

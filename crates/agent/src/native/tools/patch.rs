@@ -6,42 +6,30 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tolka_facts::event::FileOperation;
 use tolka_workspace::files::Files;
+use tolka_workspace::limits;
 use tolka_workspace::patch::{self, Patch, carry_out};
 
-use super::act::{Act, Done, Stop};
+use super::act::{Act, Done, Stop, blocking};
 use super::ask::Want;
-use super::change::{Change, Content};
+use super::change::{Change, Content, Hand};
 use super::field::{Fields, PATCH};
 use super::read::fields as map;
 use super::write;
-
-/// Texts of together more bytes are not repeated in the output: the facts have them.
-const REPEATED: u64 = 1 << 20;
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let text = fields.need(PATCH)?;
     let workspace = act.workspace();
     let plan: Arc<[patch::Change]> = act.looking(move |_| plan(&workspace, &text)).await??.into();
     let planned = plan.clone();
-    let changes: Vec<Change> = act.looking(move |_| planned.iter().map(change).collect()).await?;
+    let changes: Arc<[Change]> = act.looking(move |_| planned.iter().map(change).collect()).await?;
     let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
     let diff: String = changes.iter().map(|change| change.diff.text.as_str()).collect();
     let title = paths.join(", ");
     act.leave(Want::edit(&paths, title.clone(), &diff), &paths).await?;
     act.running_for_good(&title, &paths).await?;
-    let (workspace, planned) = (act.workspace(), plan.clone());
-    let done = act.doing(move || carry_out(&Files::open(&workspace)?, &planned).map_err(Stop::failed)).await?;
-    if let Err(stop) = done {
-        // What could not be put back has changed all the same.
-        let workspace = act.workspace();
-        for change in act.doing(move || left(&workspace, &plan)).await? {
-            act.made(&change).await?;
-        }
-        return Err(stop);
-    }
+    act.effect(carried_out(act.hand(), plan, changes.clone())).await?;
     let memory = &act.tools.memory;
-    for change in &changes {
-        act.made(change).await?;
+    for change in changes.iter() {
         let was_known = change.before.as_ref().is_none_or(|before| memory.is_seen(&change.path, before));
         if let Some(after) = change.after.as_ref().filter(|_| was_known) {
             memory.has_seen(&change.path, after);
@@ -49,7 +37,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     }
     let output = format!("Success. Updated the following files:\n{}", lines(&changes));
     let sides = changes.iter().flat_map(|change| [&change.before, &change.after]);
-    let is_cut = sides.flatten().map(|content| content.blob.size).sum::<u64>() > REPEATED;
+    let is_cut = sides.flatten().map(|content| content.blob.size).sum::<u64>() > limits::REPEATED as u64;
     let file = |change: &Change| {
         let mut file = change.patched(&act.absolute(&change.path));
         if is_cut {
@@ -61,6 +49,23 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let metadata = json!({ "diff": diff, "files": files, "diagnostics": {}, "truncated": is_cut });
     let content = changes.iter().map(|change| change.content(act.absolute(&change.path))).collect();
     Ok(Done { title: output.clone(), output, metadata: map(metadata), content, ..Done::default() })
+}
+
+async fn carried_out(hand: Hand, plan: Arc<[patch::Change]>, changes: Arc<[Change]>) -> Result<(), Stop> {
+    let (workspace, planned) = (hand.workspace.clone(), plan.clone());
+    let carry = move || carry_out(&Files::open(&workspace)?, &planned).map_err(Stop::failed);
+    let Err(stop) = blocking(carry).await? else {
+        for change in changes.iter() {
+            hand.made(change).await?;
+        }
+        return Ok(());
+    };
+    // What could not be put back has changed all the same.
+    let workspace = hand.workspace.clone();
+    for change in blocking(move || left(&workspace, &plan)).await? {
+        hand.made(&change).await?;
+    }
+    Err(stop)
 }
 
 fn plan(workspace: &Path, text: &str) -> Result<Vec<patch::Change>, Stop> {

@@ -37,10 +37,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     let answers = tokio::select! {
         answers = teller.ask_question(asked, act.tools.settings.patience.clone()) => answers?,
-        () = teller.cancel().fired() => return Err(Stop::Cancelled(None)),
+        () = act.scene.cancel.fired() => return Err(Stop::Cancelled(None)),
     };
     let Some(answers) = answers else {
-        return Err(match teller.cancel().is_fired() {
+        return Err(match act.scene.cancel.is_fired() {
             true => Stop::Cancelled(None),
             false => Stop::failed(
                 "The user did not answer: the question was dismissed, or nobody was there. Go on as seems best, and say \

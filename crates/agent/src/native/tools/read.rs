@@ -11,18 +11,15 @@ use serde_json::{Map, Value, json};
 use tolka_facts::{Block, ToolContent};
 use tolka_workspace::files::{FileError, Files};
 use tolka_workspace::folder::{Folder, FolderError};
-use tolka_workspace::search;
+use tolka_workspace::{limits, search};
 
 use super::act::{Act, Done, Stop};
 use super::ask::{self, Want};
-use super::change::{self, Content};
+use super::change::Content;
 use super::field::{FILE, Fields, LIMIT, OFFSET};
 use super::hidden::Hidden;
 use super::{Call, Tools};
 use kind::Kind;
-
-/// Files of more bytes are for commands.
-pub(super) const MOST: u64 = 16 << 20;
 
 /// Pictures of more bytes no provider takes.
 const PICTURE: usize = 4 << 20;
@@ -62,7 +59,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             let (workspace, wanted) = (act.workspace(), path.clone());
             let content = act.looking(move |_| inside(&workspace, &wanted).map(Content::new)).await??;
             act.tools.memory.has_seen(&path, &content);
-            if content.blob.size <= change::MOST {
+            if content.blob.size <= limits::KEPT {
                 act.tools.memory.keep(&path, &content, &act.tools.workspace.join(&path));
             }
             shown(&path, &content.bytes, range)
@@ -97,8 +94,8 @@ fn find(workspace: &Path, path: &str) -> Result<Place, Stop> {
 }
 
 fn inside(workspace: &Path, path: &str) -> Result<Vec<u8>, Stop> {
-    match Files::open(workspace)?.read(path, MOST) {
-        Ok(content) => Ok(content.bytes),
+    match Files::open(workspace)?.read(path, limits::WHOLE) {
+        Ok(content) => Ok(content),
         Err(FileError::Folder(FolderError::NotFound { .. })) => Err(Stop::Failed(not_found(workspace, path))),
         Err(error) => Err(unread(&error)),
     }
@@ -112,15 +109,15 @@ fn outside(file: &Path) -> Result<Vec<u8>, Stop> {
     };
     let opened = Folder::open(parent).and_then(|folder| folder.read_itself(name));
     let (opened, size) = opened.map_err(|error| unread(&error.into()))?;
-    let too_large = |size| unread(&FileError::TooLarge { path: told.clone(), size, most: MOST });
-    if size > MOST {
+    let too_large = |size| unread(&FileError::TooLarge { path: told.clone(), size, most: limits::WHOLE });
+    if size > limits::WHOLE {
         return Err(too_large(size));
     }
     let mut bytes = Vec::new();
-    let read = opened.take(MOST + 1).read_to_end(&mut bytes);
+    let read = opened.take(limits::WHOLE + 1).read_to_end(&mut bytes);
     read.map_err(|error| Stop::Failed(format!("{told} cannot be read: {error}")))?;
     match bytes.len() as u64 {
-        size if size > MOST => Err(too_large(size)),
+        size if size > limits::WHOLE => Err(too_large(size)),
         _ => Ok(bytes),
     }
 }

@@ -1,16 +1,18 @@
 //! `write`: a whole file. One that is there is written over only if the model has seen what is in it now.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::json;
 use tolka_workspace::files::{FileError, Files};
 use tolka_workspace::folder::FolderError;
+use tolka_workspace::limits;
 
-use super::act::{Act, Done, Stop};
+use super::act::{Act, Done, Stop, blocking};
 use super::ask::Want;
-use super::change::{self, Change, Content};
+use super::change::{Change, Content};
 use super::field::{CONTENT, FILE, Fields};
-use super::read::{self, fields as map};
+use super::read::fields as map;
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let path = act.relative(&fields.need_words(FILE)?)?;
@@ -31,7 +33,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         };
         Change::new(&named, before, Some(Content::new(content.into_bytes())))
     };
-    let change = act.looking(compare).await?;
+    let change = Arc::new(act.looking(compare).await?);
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;
@@ -63,28 +65,23 @@ impl Act<'_> {
     }
 
     /// Makes a change on the disk, unless somebody else was faster, and tells of it.
-    pub(super) async fn make(&self, change: &Change) -> Result<(), Stop> {
+    pub(super) async fn make(&self, change: &Arc<Change>) -> Result<(), Stop> {
         if change.before == change.after {
             return Ok(());
         }
-        let (workspace, made) = (self.workspace(), change.clone());
-        self.doing(move || make(&workspace, &made)).await??;
-        self.made(change).await
-    }
-
-    /// Tells a change that is on the disk.
-    pub(super) async fn made(&self, change: &Change) -> Result<(), Stop> {
-        let size = |side: &Option<Content>| side.as_ref().map_or(0, |content| content.blob.size);
-        match size(&change.before).max(size(&change.after)) > change::MOST {
-            true => self.changed_somehow(&change.path, change.operation()).await,
-            false => self.changed(change).await,
-        }
+        let (hand, change) = (self.hand(), change.clone());
+        self.effect(async move {
+            let (workspace, made) = (hand.workspace.clone(), change.clone());
+            blocking(move || make(&workspace, &made)).await??;
+            hand.made(&change).await
+        })
+        .await
     }
 }
 
 pub(super) fn content(workspace: &Path, path: &str) -> Result<Option<Content>, Stop> {
-    match Files::open(workspace)?.read(path, read::MOST) {
-        Ok(content) => Ok(Some(Content::new(content.bytes))),
+    match Files::open(workspace)?.read(path, limits::WHOLE) {
+        Ok(content) => Ok(Some(Content::new(content))),
         Err(FileError::Folder(FolderError::NotFound { .. })) => Ok(None),
         Err(error) => Err(error.into()),
     }

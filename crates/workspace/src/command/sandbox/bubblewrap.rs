@@ -70,6 +70,9 @@ pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result
     for writable in bounds.writable.iter().chain([&bounds.workspace]) {
         mounts.bind("--bind-try", writable, writable);
     }
+    for pinned in &bounds.pinned {
+        mounts.bind("--bind-try", pinned, pinned);
+    }
     for guarded in &bounds.guarded {
         mounts.bind("--ro-bind-try", guarded, guarded);
     }

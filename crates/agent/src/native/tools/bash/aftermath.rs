@@ -1,17 +1,23 @@
 //! What a command changed: found by looking before and after it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use tolka_facts::Draft;
 use tolka_facts::event::{FileOperation, Noticed, Severity};
 use tolka_workspace::changes::{Changed, Look};
+use tolka_workspace::files::Files;
+use tolka_workspace::limits;
+use tolka_workspace::obeyed::Obeyed;
 
 use super::super::act::{Act, Stop};
-use super::super::change::{self, Change, Content};
-use tolka_workspace::files::Files;
+use super::super::change::{Change, Content};
 
 /// Files that are told of one command; somebody who unpacks an archive does not want to see them all.
 const MOST: usize = 1_000;
+
+/// Of what git obeys, in one notice.
+const NAMED: usize = 10;
 
 /// The workspace before a command.
 pub(super) struct Before<'a> {
@@ -19,46 +25,87 @@ pub(super) struct Before<'a> {
     look: Look,
     /// What is known to be in files that were read or changed before.
     kept: HashMap<String, Content>,
+    obeyed: Obeyed,
 }
 
 impl<'a> Before<'a> {
     pub(super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
         let workspace = act.workspace();
         let memory = act.tools.memory.clone();
-        let (look, kept) = act.looking(move |_| (Look::at(&workspace), memory.kept(&workspace))).await?;
-        Ok(Before { act, look, kept })
+        let look = move |_| (Look::at(&workspace), memory.kept(&workspace), Obeyed::at(&workspace));
+        let (look, kept, obeyed) = act.looking(look).await?;
+        Ok(Before { act, look, kept, obeyed })
     }
 
     pub(super) async fn tell_changes(self) -> Result<(), Stop> {
-        let Before { act, look, kept } = self;
+        let Before { act, look, kept, obeyed } = self;
         let workspace = act.workspace();
-        let changes = act.doing(move || look.changes(&Look::at(&workspace))).await?;
+        let found = act.doing(move || {
+            let now = Look::at(&workspace);
+            let is_partial = look.is_partial() || now.is_partial();
+            (look.changes(&now), is_partial, obeyed.changes(), look)
+        });
+        let (changes, is_partial, obeyed, look) = found.await?;
+        // First: somebody may be about to use git.
+        if !obeyed.is_empty() {
+            act.notice(Severity::Warning, "A command changed what git obeys", told_obeyed(act, &obeyed)).await?;
+        }
         let left_out = changes.len().saturating_sub(MOST);
         let told = &changes[..changes.len() - left_out];
-        let mut saved = saved(act, told, &kept).await;
+        let mut saved = saved(act, told, &kept, &look).await;
         for changed in told {
             let before = kept.get(&changed.path).cloned().or_else(|| saved.remove(&changed.path));
             tell(act, changed.clone(), before).await?;
         }
-        if left_out == 0 {
-            return Ok(());
+        if left_out > 0 {
+            let title = format!("{left_out} more files were changed");
+            let words = format!("A command changed {} files; the first {MOST} are told.", left_out + MOST);
+            act.notice(Severity::Info, &title, words).await?;
         }
-        let notice = Noticed {
-            severity: Severity::Info,
-            title: format!("{left_out} more files were changed"),
-            description: Some(format!("A command changed {} files; the first {MOST} are told.", left_out + MOST)),
-        };
-        Ok(act.scene.teller.tell(Draft::tolka(notice)).await?)
+        if is_partial && act.tools.memory.tells_partial() {
+            let words = "There are too many files in the workspace to look at all of them: which ones a command makes or \
+                         deletes is not told, and changes of some are missed.";
+            act.notice(Severity::Warning, "Not all that commands change is told", words.to_owned()).await?;
+        }
+        Ok(())
     }
 }
 
-/// What the checkpoint before the turn has of those files of which nothing better is known.
-async fn saved(act: &Act<'_>, changes: &[Changed], kept: &HashMap<String, Content>) -> HashMap<String, Content> {
+fn told_obeyed(act: &Act<'_>, changed: &[PathBuf]) -> String {
+    let name = |path: &PathBuf| path.strip_prefix(&act.tools.workspace).unwrap_or(path).display().to_string();
+    let names: Vec<String> = changed.iter().take(NAMED).map(name).collect();
+    let more = match changed.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = names.join(", ");
+    format!(
+        "Changed: {names}{more}. Git runs programs that are named there. Look at it before you use git in this folder."
+    )
+}
+
+impl Act<'_> {
+    async fn notice(&self, severity: Severity, title: &str, description: String) -> Result<(), Stop> {
+        let notice = Noticed { severity, title: title.to_owned(), description: Some(description) };
+        Ok(self.scene.teller.tell(Draft::tolka(notice)).await?)
+    }
+}
+
+/// What the checkpoint before the turn has of those files of which nothing better is known, and that nobody had touched
+/// since: of the others it would not be true.
+async fn saved(
+    act: &Act<'_>,
+    changes: &[Changed],
+    kept: &HashMap<String, Content>,
+    look: &Look,
+) -> HashMap<String, Content> {
     let (Some(checkpoints), Some(commit)) = (&act.tools.settings.checkpoints, &act.scene.checkpoint) else {
         return HashMap::new();
     };
     let was_there = |changed: &&Changed| changed.operation != FileOperation::Create;
+    let is_as_saved = |changed: &&Changed| look.is_older(&changed.path, act.scene.since);
     let unknown = changes.iter().filter(was_there).filter(|changed| !kept.contains_key(&changed.path));
+    let unknown = unknown.filter(is_as_saved);
     let paths: Vec<String> = unknown.map(|changed| changed.path.clone()).collect();
     if paths.is_empty() {
         return HashMap::new();
@@ -82,23 +129,22 @@ async fn tell(act: &Act<'_>, changed: Changed, before: Option<Content>) -> Resul
     let after = match operation {
         FileOperation::Delete => None,
         FileOperation::Create | FileOperation::Update => {
-            let read =
-                move || Files::open(&workspace)?.read(&wanted, change::MOST).map(|content| Content::new(content.bytes));
+            let read = move || Files::open(&workspace)?.read(&wanted, limits::KEPT).map(Content::new);
             match act.doing(read).await? {
                 Ok(content) => Some(content),
                 // Too large, a link, or gone again: that it changed is all there is to say.
-                Err(_) => return act.changed_somehow(&path, operation).await,
+                Err(_) => return act.hand().changed_somehow(&path, operation).await,
             }
         }
     };
     match (operation, &before) {
-        (FileOperation::Update | FileOperation::Delete, None) => act.changed_somehow(&path, operation).await,
+        (FileOperation::Update | FileOperation::Delete, None) => act.hand().changed_somehow(&path, operation).await,
         // Somebody touched it, and no more.
         (FileOperation::Update | FileOperation::Delete, Some(_)) if before == after => Ok(()),
         (FileOperation::Create | FileOperation::Update | FileOperation::Delete, _) => {
             let before = before.filter(|_| operation != FileOperation::Create);
             let compared = act.doing(move || Change::new(&path, before, after)).await?;
-            act.changed(&compared).await
+            act.hand().changed(&compared).await
         }
     }
 }

@@ -1,0 +1,72 @@
+//! What git obeys, and who changed it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tolka_workspace::obeyed::Obeyed;
+
+use crate::house::git;
+
+fn repository() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().canonicalize().unwrap();
+    git(&path, &["init", "-q", "-b", "main"]);
+    fs::create_dir_all(path.join(".git/hooks")).unwrap();
+    (folder, path)
+}
+
+fn changed(workspace: &Path, line: &str) -> Vec<String> {
+    let before = Obeyed::at(workspace);
+    assert!(Command::new("bash").args(["-c", line]).current_dir(workspace).status().unwrap().success(), "{line}");
+    let changes = before.changes();
+    changes.iter().map(|path| path.strip_prefix(workspace).unwrap_or(path).to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn whatever_git_obeys_is_told_when_it_changes() {
+    for (line, expected) in [
+        ("git config core.fsmonitor evil", &[".git/config"][..]),
+        ("echo x >.git/hooks/pre-commit", &[".git/hooks/pre-commit"]),
+        ("echo x >.git/config.worktree; echo ../evil >.git/commondir", &[".git/commondir", ".git/config.worktree"]),
+        ("rm -r .git/hooks; ln -s ../hooks .git/hooks", &[".git/hooks"]),
+        ("mkfifo fifo; mv fifo .git/config", &[".git/config"]),
+        ("rm -r .git; echo gitdir: evil >.git", &[".git"]),
+        ("mv .git away; cp -r away .git; echo [x] >>.git/config", &[".git/config"]),
+        // What git does all day is none of it, nor is what is the same again.
+        ("touch .git/config; echo x >file; git add file; git -c user.name=p -c user.email=p@x commit -qm x", &[]),
+        ("mv .git/config x; sleep 0.02; cp x .git/config; rm x", &[]),
+    ] {
+        let (_folder, path) = repository();
+        assert_eq!(changed(&path, line), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_hook_that_can_be_run_by_now_has_changed() {
+    let (_folder, path) = repository();
+    let hook = path.join(".git/hooks/pre-commit");
+    fs::write(&hook, "echo x").unwrap();
+    assert_eq!(changed(&path, "chmod 755 .git/hooks/pre-commit"), [".git/hooks/pre-commit"]);
+    assert_ne!(fs::metadata(hook).unwrap().permissions().mode() & 0o111, 0);
+}
+
+#[test]
+fn a_repository_that_was_not_there_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(changed(folder.path(), "git init -q; git config core.fsmonitor evil"), [".git"]);
+    let other = tempfile::tempdir().unwrap();
+    symlink(folder.path().join(".git"), other.path().join(".git")).unwrap();
+    assert_eq!(changed(other.path(), "true"), [] as [&str; 0]);
+}
+
+#[test]
+fn a_worktree_obeys_the_repository_that_it_shares() {
+    let (_folder, path) = repository();
+    git(&path, &["-c", "user.name=p", "-c", "user.email=p@x", "commit", "-q", "--allow-empty", "-m", "first"]);
+    let tree = path.join("tree");
+    git(&path, &["worktree", "add", "-q", tree.to_str().unwrap()]);
+    let told = changed(&tree, "git config core.fsmonitor evil");
+    assert_eq!(told, [path.join(".git/config").to_str().unwrap()]);
+}
