@@ -133,7 +133,7 @@ fn compared(copied: Copied, runs: usize) -> Result<(Figure, Figure, Stages)> {
 fn edited(workspace: &Path, old: &str, new: &str, stages: &mut Stages) -> Result<bool> {
     let started = Instant::now();
     let files = Files::open(workspace)?;
-    let bytes = files.read(NAME, MOST)?.bytes;
+    let bytes = files.read(NAME, MOST)?;
     let before = std::str::from_utf8(&bytes).context("the file is text")?;
     stages.read.push(since(started));
     let started = Instant::now();
