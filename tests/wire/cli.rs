@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tolka_dialect::Dialect;
+use tolka_scripted::{Answer, Beat, Cut, Ending, Script, Scripted};
 
 use crate::recording::short_turn;
 use crate::server::{House, recorded, tolka};
@@ -54,6 +55,43 @@ fn a_run_refuses_what_nobody_is_there_to_allow() {
     assert_eq!(code(&run), 0, "{}", stderr(&run));
     let printed = stdout(&run);
     assert!(printed.contains("→ Reject") && printed.contains("✗ bash"), "{printed}");
+}
+
+/// One prompt to a model that plays `answers`.
+fn native_run(house: &House, answers: impl IntoIterator<Item = Answer>, limits: &str) -> Output {
+    let provider = Scripted::start(Script::of(answers)).unwrap();
+    let file = house.data().with_file_name("tolka.toml");
+    let base = provider.openai_url();
+    let config = format!("{limits}\n[providers.scripted]\nwire = \"openai\"\nbase_url = \"{base}\"\n");
+    std::fs::write(&file, config).unwrap();
+    house.run(&["run", "hello", "--config", file.to_str().unwrap(), "--model", "scripted/story"])
+}
+
+#[test]
+fn a_run_that_stops_at_a_limit_says_which_and_does_not_end_well() {
+    let house = House::new();
+    let long = Answer { finish: Some(Ending::Length), ..Answer::text("And so on and") };
+    let run = native_run(&house, [long], "");
+    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
+    assert!(stdout(&run).starts_with("And so on and\nstopped at the token limit"), "{}", stdout(&run));
+
+    let looks = (0..3).map(|n| Answer::call("glob", json!({ "pattern": format!("{n}*") })));
+    let run = native_run(&house, looks, "limits.steps = 2");
+    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
+    let told = "note: The turn took too many steps: A turn may ask the model 2 times. Send a prompt to go on.\nstopped at that limit\n";
+    assert!(stdout(&run).ends_with(told), "{}", stdout(&run));
+}
+
+#[test]
+fn a_run_tells_that_an_answer_was_cut_before_the_next_begins() {
+    let house = House::new();
+    let cut = Answer::beats([Beat::Text("Half an ans".to_owned()), Beat::Cut(Cut::Closed)]);
+    let run = native_run(&house, [cut, Answer::text("A whole answer.")], "");
+    assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+    let printed = stdout(&run);
+    let lines: Vec<&str> = printed.lines().collect();
+    let ["Half an ans", note, "A whole answer."] = lines[..] else { panic!("{printed}") };
+    assert!(note.starts_with("the answer was cut off; asking again in "), "{note}");
 }
 
 #[test]

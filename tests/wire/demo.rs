@@ -201,7 +201,9 @@ fn a_run_without_a_server_plays_it_in_this_terminal() {
     assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
     let printed = stdout(&run);
     assert!(printed.contains("a fixed script, not a model") && printed.contains("Done:"), "{printed}");
-    assert!(printed.contains("→ Reject"), "nobody is there to allow the command: {printed}");
+    let refused = "\n? wc -c todo/index.html\n→ Reject, by `tolka run`: nobody is at this terminal to answer\n";
+    assert!(printed.contains(refused), "nobody is there to allow the command: {printed}");
+    assert!(printed.contains("\nplan 4 of 4 done\n") && !printed.contains("todowrite"), "{printed}");
     let said = stderr(&run);
     assert!(said.starts_with("tolka: no model can be used, so the demo answers"), "{said}");
     assert_eq!(said.lines().count(), 2, "that, and the session: {said}");
@@ -209,6 +211,48 @@ fn a_run_without_a_server_plays_it_in_this_terminal() {
     let planned = house.run(&["run", "hello", "--agent", "demo", "--pace", "max", "--mode", "plan"]);
     assert!(!stderr(&planned).contains("no model"), "who asks for the demo is told nothing: {}", stderr(&planned));
     assert!(stdout(&planned).contains("In this mode I change nothing"), "{}", stdout(&planned));
+}
+
+/// It writes files; a folder that was named was named for somebody who does what is asked.
+#[test]
+fn the_demo_does_not_write_into_a_folder_that_was_not_meant_for_it() {
+    let house = House::new();
+    let project = house.workspace();
+    let project = project.to_str().unwrap();
+    for command in [&["run", "hi", "--pace", "max"] as &[_], &["serve", "--port", "0"]] {
+        let refused = house.run(&[command, &["--workspace", project]].concat());
+        assert_eq!((code(&refused), stdout(&refused).as_str()), (1, ""), "{command:?}");
+        let said = stderr(&refused);
+        assert!(said.contains("the demo does not write into") && said.contains("--agent demo"), "{said}");
+    }
+    assert!(std::fs::read_dir(house.workspace()).unwrap().next().is_none(), "nothing was written");
+    let meant = house.run(&["run", "hi", "--pace", "max", "--agent", "demo", "--workspace", project]);
+    assert_eq!(code(&meant), 0, "{}", stderr(&meant));
+    assert!(house.workspace().join("todo/index.html").exists());
+}
+
+/// A key that is set is somebody's wish for a model: a script is no answer to it.
+#[test]
+fn the_demo_does_not_answer_where_a_provider_was_set_up() {
+    let house = House::new();
+    let file = house.data().with_file_name("tolka.toml");
+    let work = "[providers.work]\nwire = \"openai\"\nbase_url = \"https://work.invalid/v1\"\n";
+    std::fs::write(&file, work).unwrap();
+    let dead = [("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")];
+    let configured = [("TOLKA_CONFIG", file.to_str().unwrap())];
+    for (variables, why) in [
+        (&dead as &[_], "no model can be used (openai: nothing answers at http://127.0.0.1:9)"),
+        (&configured, "name a model: --model work/<id>, TOLKA_MODEL=work/<id>, or model = \"work/<id>\" in tolka.toml"),
+    ] {
+        for command in [&["run", "hi"] as &[_], &["serve", "--port", "0"], &["run", "hi", "--agent", "native"]] {
+            let refused = house.command(command).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
+            assert_eq!((code(&refused), stdout(&refused).as_str()), (1, ""), "{command:?}");
+            assert!(stderr(&refused).contains(why), "{command:?}: {}", stderr(&refused));
+        }
+        let meant = ["run", "hi", "--agent", "demo", "--pace", "max"];
+        let meant = house.command(&meant).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(code(&meant), 0, "{}", stderr(&meant));
+    }
 }
 
 #[test]
@@ -247,7 +291,7 @@ fn an_interrupt_cancels_the_turn_and_leaves_nothing_open() {
     let mut command = house.command(&["run", "hello", "--agent", "demo"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(printed.any(|line| line.starts_with("plan 0/4")), "it begins");
+    assert!(printed.any(|line| line.starts_with("plan 0 of 4 done: ")), "it begins");
     send(child.id(), Signal::INT);
     assert_eq!(printed.last().unwrap(), "cancelled");
     assert_eq!(child.wait().unwrap().code(), Some(2));

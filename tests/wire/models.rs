@@ -133,6 +133,43 @@ fn a_server_that_lists_nothing_says_so() {
 }
 
 #[test]
+fn a_model_that_was_named_and_cannot_be_used_is_told_in_the_list() {
+    let house = House::new();
+    for (named, why) in [
+        ("ollama/none", "nothing answers at http://127.0.0.1:9"),
+        ("groq/x", "no GROQ_API_KEY"),
+        ("nobody/x", "of no provider that is configured or known (anthropic, "),
+        ("gpt-5", "a model is named provider/model"),
+    ] {
+        let variables = [("TOLKA_MODEL", named), ("OPENAI_API_KEY", "k")];
+        let listed = models(&house, &variables, &[]);
+        assert_eq!(code(&listed), 0, "{}", stderr(&listed));
+        let printed = stdout(&listed);
+        assert!(printed.starts_with(&format!("! {named}  {why}")), "{printed}");
+        assert!(
+            printed.contains("\n  openai/gpt-5 ") && !printed.contains("\n* "),
+            "the rest is listed, none usual: {printed}"
+        );
+        let json: Value = serde_json::from_str(&stdout(&models(&house, &variables, &["--json"]))).unwrap();
+        assert_eq!((&json["usual"], &json["refused"]["model"]), (&Value::Null, &json!(named)));
+        assert!(json["refused"]["why"].as_str().unwrap().starts_with(why), "{json}");
+        assert!(json["models"].as_array().unwrap().iter().all(|model| model["model"] != named), "{json}");
+    }
+}
+
+#[test]
+fn a_gateway_is_thought_to_have_what_the_maker_has() {
+    let house = House::new();
+    for (key, base, usual) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL", "* openai/gpt-5 "),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "* anthropic/claude-sonnet-4-5 "),
+    ] {
+        let printed = stdout(&models(&house, &[(key, "k"), (base, "https://proxy.invalid/v1")], &[]));
+        assert!(printed.starts_with(usual) && !printed.contains("no model can be used"), "{printed}");
+    }
+}
+
+#[test]
 fn a_file_opens_providers_and_a_mistake_in_it_stops_everything() {
     let house = House::new();
     let file = house.workspace().join("mine.toml");
@@ -145,8 +182,15 @@ fn a_file_opens_providers_and_a_mistake_in_it_stops_everything() {
     let named = models(&house, &[("WORK_KEY", "k-work"), ("TOLKA_CONFIG", path)], &[]);
     assert_eq!(stdout(&named), stdout(&listed));
     let keyless = models(&house, &[], &["--config", path]);
-    assert_eq!(code(&keyless), 1);
-    assert!(stderr(&keyless).contains("the model work/big cannot be used: no WORK_KEY"), "{}", stderr(&keyless));
+    assert_eq!(code(&keyless), 0, "a list is wanted most when something is amiss: {}", stderr(&keyless));
+    let printed = stdout(&keyless);
+    assert!(
+        printed.starts_with("! work/big  no WORK_KEY\n") && printed.contains("\n- openai: no OPENAI_API_KEY\n"),
+        "{printed}"
+    );
+    let refused = house.run(&["run", "hello", "--config", path]);
+    assert_eq!(code(&refused), 1);
+    assert!(stderr(&refused).contains("the model work/big cannot be used: no WORK_KEY"), "{}", stderr(&refused));
 
     std::fs::write(&file, "[permissions]\nbsh = \"ask\"\n").unwrap();
     for args in [&["models"] as &[_], &["serve", "--port", "0"], &["run", "hello", "--agent", "demo"]] {

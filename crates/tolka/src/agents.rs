@@ -75,14 +75,17 @@ impl AgentArgs {
             bail!("--model {model} is for the agent `native`, and --agent says `{name}`");
         }
         let first = match name.map(|name| (name, name.split_once(':'))) {
-            None => match gather().await? {
-                found if found.usual.is_some() => First::Native(found),
-                _ => First::Demo(WhyDemo::NoModel),
-            },
-            Some((NATIVE, _)) => match gather().await? {
-                found if found.usual.is_some() => First::Native(found),
-                _ => bail!("the native agent needs a model, and none can be used; `tolka models` says why"),
-            },
+            None | Some((NATIVE, _)) => {
+                let found = gather().await;
+                match (found.stuck(), name) {
+                    (Some(why), _) => bail!(why),
+                    (None, _) if found.usual.is_some() => First::Native(found),
+                    (None, None) => First::Demo(WhyDemo::NoModel),
+                    (None, Some(_)) => {
+                        bail!("the native agent needs a model, and none can be used; `tolka models` says why")
+                    }
+                }
+            }
             Some((DEMO, _)) => First::Demo(WhyDemo::Chosen),
             Some((name, Some(("replay", file)))) => First::Replay(Arc::new(replay(name, Path::new(file), self.pace)?)),
             Some((name, _)) => bail!(
@@ -111,6 +114,12 @@ impl Choice {
     /// The folder to work in: the given one, the demo's own, or the current one.
     pub(crate) fn workspace(&self, given: Option<&Path>, data: &Path) -> Result<PathBuf> {
         let folder = match (given, &self.first) {
+            // It writes files, and the folder was named for somebody who knows what was asked.
+            (Some(given), First::Demo(WhyDemo::NoModel)) => bail!(
+                "no model can be used, and the demo does not write into {} unless it is asked to: `tolka models` tells how to \
+                 get a model, --agent demo plays the demo there",
+                given.display()
+            ),
             (Some(given), _) => given.to_owned(),
             (None, First::Demo(_)) => {
                 let folder = demo_workspace(data);

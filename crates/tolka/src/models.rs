@@ -7,13 +7,13 @@ mod make;
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
 use futures_util::future::join_all;
 use tolka_agent::native::model::Secret;
 
 use crate::config::{BaseUrl, Config, ModelEntry, ProviderEntry, Which, Wire};
 use crate::environment::Environment;
 use known::{KnownProvider, OLLAMA, PROVIDERS};
+use local::NoList;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Provider {
@@ -32,6 +32,25 @@ pub(crate) struct Provider {
 pub(crate) struct Unusable {
     pub(crate) provider: String,
     pub(crate) why: String,
+    pub(crate) set_up: SetUp,
+}
+
+/// Whether somebody did something for a provider to be used: then it is not passed over in silence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SetUp {
+    /// In the file, by a key, or by an address on this machine.
+    Here,
+    Nowhere,
+}
+
+/// The model that was asked for, and why it cannot be had.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    /// As it was written.
+    pub(crate) model: String,
+    pub(crate) why: String,
+    /// Both, in a sentence.
+    pub(crate) says: String,
 }
 
 /// All that was found.
@@ -39,8 +58,9 @@ pub(crate) struct Unusable {
 pub(crate) struct Catalogue {
     pub(crate) usable: Vec<Provider>,
     pub(crate) unusable: Vec<Unusable>,
-    /// What was named, or else the first; `None` if there is no model at all.
+    /// What was named, or else the first; `None` if there is no model at all, or not the one that was named.
     pub(crate) usual: Option<Which>,
+    pub(crate) refused: Option<Refused>,
 }
 
 /// Whether servers on this machine are asked, beside those that the configuration names.
@@ -53,35 +73,67 @@ pub(crate) enum Look {
 
 impl Catalogue {
     /// `named` is what the person asks for now; without it `TOLKA_MODEL` and the configuration count.
-    pub(crate) async fn gather(
-        config: &Config,
-        environment: &Environment,
-        named: Option<&Which>,
-        look: Look,
-    ) -> Result<Self> {
+    pub(crate) async fn gather(config: &Config, environment: &Environment, named: Option<&Which>, look: Look) -> Self {
+        let mut found = Catalogue::default();
         let named = match (named, environment.get("TOLKA_MODEL")) {
             (Some(named), _) => Some(named.clone()),
-            (None, Some(named)) => Some(named.parse().map_err(|error| anyhow::anyhow!("TOLKA_MODEL: {error}"))?),
+            (None, Some(named)) => named.parse().map_or_else(
+                |why: String| {
+                    let says = format!("TOLKA_MODEL: {why}");
+                    found.refused = Some(Refused { model: named.to_owned(), why, says });
+                    None
+                },
+                Some,
+            ),
             (None, None) => config.model.clone(),
         };
-        let mut found = Catalogue::default();
         let mut locals = Vec::new();
         for (name, entry) in entries(config) {
             match provider(name, entry, config, environment) {
                 Ok(provider) if provider.models.is_empty() && provider.base_url.is_local() => locals.push(provider),
                 Ok(provider) => found.usable.push(provider),
-                Err(why) => found.unusable.push(Unusable { provider: name.to_owned(), why }),
+                Err(why) => {
+                    let set_up =
+                        if entry.is_some() || has_key(name, environment) { SetUp::Here } else { SetUp::Nowhere };
+                    found.unusable.push(Unusable { provider: name.to_owned(), why, set_up });
+                }
             }
         }
         found.look_around(locals, config, environment, named.as_ref(), look).await;
         found.usual = match named {
-            Some(named) => Some(found.named(named)?),
+            Some(named) => found.named(named),
+            None if found.refused.is_some() => None,
             None => found.usable.iter().find_map(|provider| {
                 let model = provider.models.first()?;
                 Some(Which { provider: provider.name.clone(), id: model.id.clone() })
             }),
         };
-        Ok(found)
+        found
+    }
+
+    /// Why there is no model although somebody set up a provider, and what to do; `None` where nobody did.
+    pub(crate) fn stuck(&self) -> Option<String> {
+        if let Some(refused) = &self.refused {
+            return Some(refused.says.clone());
+        }
+        if self.usual.is_some() {
+            return None;
+        }
+        if let Some(Provider { name, base_url, .. }) = self.usable.first() {
+            return Some(format!(
+                "which models {} has is not known; name a model: --model {name}/<id>, TOLKA_MODEL={name}/<id>, or \
+                 model = \"{name}/<id>\" in tolka.toml",
+                if base_url.shown().is_empty() { name } else { base_url.shown() }
+            ));
+        }
+        let meant = self.unusable.iter().filter(|unusable| unusable.set_up == SetUp::Here);
+        let whys: Vec<String> = meant.map(|unusable| format!("{}: {}", unusable.provider, unusable.why)).collect();
+        (!whys.is_empty()).then(|| {
+            let whys = whys.join("; ");
+            format!(
+                "no model can be used ({whys}); mend that, or name another with --model; --agent demo plays the demo"
+            )
+        })
     }
 
     /// Adds the servers of this machine, after all others: what a key was set for is what a person means.
@@ -101,36 +153,56 @@ impl Catalogue {
                 return (provider, None);
             }
             let models = local::models(&provider).await;
-            let why = models.as_ref().err().cloned();
+            let none = models.as_ref().err().cloned();
             provider.models = models.unwrap_or_default();
-            (provider, why)
+            (provider, none)
         });
-        for (provider, why) in join_all(asked).await {
-            // One that is named is used as named, whatever it lists: it may be about to start.
-            match why.filter(|_| named.is_none_or(|named| named.provider != provider.name)) {
-                Some(why) => self.unusable.push(Unusable { provider: provider.name, why }),
+        for (provider, none) in join_all(asked).await {
+            // One that is named is used as named, whatever it lists: it may be about to start. Who only wants to know is
+            // told how it is now.
+            let is_named = named.is_some_and(|named| named.provider == provider.name);
+            let none = none.filter(|none| match none {
+                NoList::Silent(_) => look == Look::Everywhere || !is_named,
+                NoList::Unlisted(_) => !is_named,
+            });
+            match none {
+                Some(NoList::Silent(why) | NoList::Unlisted(why)) => {
+                    // Of Ollama the variable is as often as not set for Ollama itself.
+                    let is_meant = config.providers.get(&provider.name).is_some() || provider.name != OLLAMA;
+                    let set_up = if is_meant { SetUp::Here } else { SetUp::Nowhere };
+                    self.unusable.push(Unusable { provider: provider.name, why, set_up });
+                }
                 None => self.usable.push(provider),
             }
         }
     }
 
-    fn named(&mut self, named: Which) -> Result<Which> {
+    fn named(&mut self, named: Which) -> Option<Which> {
         let Some(provider) = self.usable.iter_mut().find(|provider| provider.name == named.provider) else {
-            if let Some(unusable) = self.unusable.iter().find(|unusable| unusable.provider == named.provider) {
-                bail!("the model {named} cannot be used: {}", unusable.why);
-            }
-            let names: Vec<&str> = PROVIDERS.iter().map(|known| known.name).collect();
-            bail!(
-                "the model {named} is of no provider that is configured or known ({}); `tolka models` shows what there is",
-                names.join(", ")
-            );
+            let unusable = self.unusable.iter().find(|unusable| unusable.provider == named.provider);
+            let (why, says) = match unusable {
+                Some(unusable) => (unusable.why.clone(), format!("the model {named} cannot be used: {}", unusable.why)),
+                None => {
+                    let names: Vec<&str> = PROVIDERS.iter().map(|known| known.name).collect();
+                    let why = format!("of no provider that is configured or known ({})", names.join(", "));
+                    let says = format!("the model {named} is {why}; `tolka models` shows what there is");
+                    (why, says)
+                }
+            };
+            self.refused = Some(Refused { model: named.to_string(), why, says });
+            return None;
         };
         if !provider.models.iter().any(|model| model.id == named.id) {
             let entry = ModelEntry { id: named.id.clone(), ..ModelEntry::default() };
             provider.models.insert(0, entry);
         }
-        Ok(named)
+        Some(named)
     }
+}
+
+/// Whether the variable of a known provider holds anything.
+fn has_key(name: &str, environment: &Environment) -> bool {
+    known::provider(name).and_then(|known| known.key_env).is_some_and(|variable| environment.get(variable).is_some())
 }
 
 /// The configured ones in their order, then those that are known.
@@ -168,8 +240,8 @@ fn provider(
         None => model,
     };
     let listed: Vec<ModelEntry> = match known {
-        // What the maker offers is not what a server of one's own has.
-        Some(known) if entry.models.is_empty() && base_url.as_str() == known.base_url => {
+        // Whoever puts a gateway before the maker means the maker's models; a server on this machine is asked for its own.
+        Some(known) if entry.models.is_empty() && !base_url.is_local() => {
             known.models.iter().map(|model| ModelEntry { id: model.id.to_owned(), ..ModelEntry::default() }).collect()
         }
         _ => entry.models.clone(),

@@ -12,16 +12,41 @@ pub(crate) struct Render {
     /// Whether the cursor stands behind text that has no line break yet.
     in_line: bool,
     in_thought: bool,
+    /// Whether the model has said something in the step that runs: a try that fails now was cut off.
+    in_answer: bool,
+    /// Whether the plan was shown since the last call ended: the call that set it has no more to tell.
+    has_plan: bool,
+    /// Whether the agent has noted something in this turn, as it does when it stops at a limit of its own.
+    has_noted: bool,
     coloured: bool,
 }
 
+/// What a line tells of something that may be long.
+const TITLE: usize = 240;
+/// Of what went wrong there is more to know.
+const REASON: usize = 400;
+
 impl Render {
     pub(crate) fn new() -> Self {
-        Render { tip: Tip::default(), in_line: false, in_thought: false, coloured: print::is_coloured() }
+        Render {
+            tip: Tip::default(),
+            in_line: false,
+            in_thought: false,
+            in_answer: false,
+            has_plan: false,
+            has_noted: false,
+            coloured: print::is_coloured(),
+        }
     }
 
     pub(crate) fn show(&mut self, fact: &Fact) {
         self.tip.apply(fact);
+        match &fact.event {
+            Event::StepStarted(_) => self.in_answer = false,
+            Event::TurnStarted(_) => self.has_noted = false,
+            Event::TextAppended(_) | Event::ThoughtAppended(_) | Event::InputAppended(_) => self.in_answer = true,
+            _ => {}
+        }
         match &fact.event {
             Event::TextAppended(e) => {
                 if std::mem::take(&mut self.in_thought) {
@@ -51,18 +76,23 @@ impl Render {
                     ToolStatus::Cancelled | ToolStatus::Pending | ToolStatus::Running => "–",
                 };
                 let name = tool.name.as_deref().unwrap_or("tool");
-                let title = if tool.title == name { String::new() } else { format!(" {}", first_line(&tool.title)) };
+                let has_plan = std::mem::take(&mut self.has_plan);
+                if has_plan && name == "todowrite" && tool.status == ToolStatus::Completed {
+                    return;
+                }
+                let title = if tool.title == name { String::new() } else { format!(" {}", short(&tool.title, TITLE)) };
                 let exit = exit.map(|code| format!(" (exit code {code})")).unwrap_or_default();
                 self.line(&format!("{mark} {name}{title}{exit}"));
                 if let Some(error) = &tool.error {
-                    self.line(&format!("  {}", first_line(&error.text(&NoBlobs))));
+                    self.line(&format!("  {}", short(&error.text(&NoBlobs), REASON)));
                 }
             }
             Event::PlanSet(e) => {
                 let done = e.entries.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
                 let now = e.entries.iter().find(|entry| entry.status == PlanStatus::InProgress);
-                let now = now.map(|entry| format!(": {}", first_line(&entry.content))).unwrap_or_default();
-                self.line(&format!("plan {done}/{}{now}", e.entries.len()));
+                let now = now.map(|entry| format!(": {}", short(&entry.content, TITLE))).unwrap_or_default();
+                self.line(&format!("plan {done} of {} done{now}", e.entries.len()));
+                self.has_plan = true;
             }
             Event::FileChanged(e) => {
                 let verb = match e.operation {
@@ -75,22 +105,45 @@ impl Render {
             Event::ArtifactSaved(e) => self.line(&format!("artifact {} ({})", plain(&e.name), plain(&e.path))),
             Event::RetryScheduled(e) => {
                 let wait = e.delay_ms as f64 / 1000.0;
-                self.line(&format!("try {} failed, the next in {wait:.1} s: {}", e.attempt, first_line(&e.message)));
+                let why = short(&e.message, REASON);
+                let said = if std::mem::take(&mut self.in_answer) {
+                    format!("the answer was cut off; asking again in {wait:.1} s: {why}")
+                } else {
+                    format!("try {} failed, the next in {wait:.1} s: {why}", e.attempt)
+                };
+                self.line(&said);
             }
-            Event::Noticed(e) => self.line(&format!("note: {}", first_line(&e.title))),
+            Event::Noticed(e) => {
+                self.has_noted = true;
+                let more = e.description.as_deref().map(|more| format!(": {}", short(more, REASON)));
+                self.line(&format!("note: {}{}", short(&e.title, TITLE), more.unwrap_or_default()));
+            }
             Event::Failed(e) => self.line(&format!("error: {}", plain(&e.message))),
             Event::TurnEnded(e) if e.stop != Stop::EndTurn => {
                 self.line(match e.stop {
                     Stop::Cancelled => "cancelled",
                     Stop::Interrupted => "interrupted: the server stopped",
                     Stop::Refusal => "the agent refused",
-                    Stop::MaxTokens | Stop::MaxTurnRequests => "the agent stopped at a limit",
+                    Stop::MaxTokens => "stopped at the token limit: the answer is as long as the model's may be",
+                    Stop::MaxTurnRequests if self.has_noted => "stopped at that limit",
+                    Stop::MaxTurnRequests => "stopped: too many steps",
                     Stop::EndTurn | Stop::Failed => "failed",
                 });
             }
             _ => {}
         }
         let _ = std::io::stdout().flush();
+    }
+
+    /// What is asked, where nobody is there to choose.
+    pub(crate) fn ask_nobody(&mut self, question: &str) {
+        self.line(&format!("? {}", plain(question)));
+    }
+
+    pub(crate) fn ask_why(&mut self) {
+        self.raw("  why? The agent reads it; without a reason the turn ends: ");
+        let _ = std::io::stdout().flush();
+        self.in_line = false;
     }
 
     pub(crate) fn ask(&mut self, question: &str, options: &[&str]) {
@@ -137,10 +190,30 @@ impl Render {
     }
 }
 
-fn first_line(text: &str) -> String {
-    /// Of a line that says what happened; more is in the session.
-    const SHOWN: usize = 240;
-    let line = text.lines().next().unwrap_or_default();
-    let shown = plain(&line[..line.floor_char_boundary(SHOWN)]);
-    if line.len() > SHOWN { format!("{shown}…") } else { shown }
+/// The first line, of so many bytes at most; what is left out is shown to be.
+fn short(text: &str, most: usize) -> String {
+    let text = plain(text.trim());
+    let line = text.lines().next().unwrap_or_default().trim_end();
+    if line.len() <= most {
+        return if line.len() < text.len() { format!("{line} …") } else { line.to_owned() };
+    }
+    let cut = &line[..line.floor_char_boundary(most)];
+    // A word without an end, as a path may be, is cut where it is.
+    let end = cut.rfind(' ').filter(|end| *end > most / 2).unwrap_or(cut.len());
+    format!("{} …", &cut[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn what_is_left_out_is_shown_to_be() {
+        assert_eq!(short("all of it", 20), "all of it");
+        assert_eq!(short("all of it\n", 20), "all of it");
+        assert_eq!(short("one\ntwo", 20), "one …");
+        assert_eq!(short("words that go on and on", 14), "words that go …");
+        assert_eq!(short("aaaaaaaaaaaaaaa", 10), "aaaaaaaaaa …");
+        assert_eq!(short("ääää", 3), "ä …");
+    }
 }

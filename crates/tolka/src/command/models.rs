@@ -15,7 +15,8 @@ use crate::print::{self, plain};
   tolka models --json | jq -r '.models[].model'
   TOLKA_MODEL=ollama/qwen3 tolka serve
 
-The one with the star is the usual one; --model, TOLKA_MODEL or `model` in tolka.toml choose another.
+The one with the star is the usual one; --model, TOLKA_MODEL or `model` in tolka.toml choose another. One with an
+exclamation mark was chosen so and cannot be used.
 A model that is not listed can be named all the same: provider/model.")]
 pub(crate) struct Models {
     #[command(flatten)]
@@ -29,7 +30,7 @@ impl Models {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let environment = Environment::of_this_process();
         let config = self.config.read(&environment)?;
-        let found = Catalogue::gather(&config, &environment, None, Look::Everywhere).await?;
+        let found = Catalogue::gather(&config, &environment, None, Look::Everywhere).await;
         if self.json {
             print::line(as_json(&found))?;
         } else {
@@ -41,16 +42,21 @@ impl Models {
 
 fn tell(found: &Catalogue) -> Result<()> {
     let listed: Vec<(bool, Which, &ModelEntry)> = listed(found).collect();
+    if let Some(refused) = &found.refused {
+        print::line(format_args!("! {}  {}", plain(&refused.model), plain(&refused.why)))?;
+    }
     let width = listed.iter().map(|(_, which, _)| which.to_string().chars().count()).max().unwrap_or(0);
     for (is_usual, which, model) in &listed {
         let mark = if *is_usual { '*' } else { ' ' };
         let line = format!("{mark} {:width$}  {}", plain(&which.to_string()), about(model));
         print::line(line.trim_end())?;
     }
-    for provider in found.usable.iter().filter(|provider| provider.models.is_empty()) {
-        print::line(format_args!("  {}/…  any model that {} has", provider.name, provider.base_url.shown()))?;
+    let unlisted: Vec<&Provider> = found.usable.iter().filter(|provider| provider.models.is_empty()).collect();
+    for provider in &unlisted {
+        let (name, place) = (&provider.name, provider.base_url.shown());
+        print::line(format_args!("  {name}/…  any model that {place} has, by its name: --model {name}/<id>"))?;
     }
-    if listed.is_empty() {
+    if listed.is_empty() && unlisted.is_empty() {
         print::line("no model can be used now; set one of the variables below, or start Ollama")?;
     }
     if !found.unusable.is_empty() {
@@ -102,5 +108,6 @@ fn as_json(found: &Catalogue) -> Value {
         .collect();
     let unusable: Vec<Value> =
         found.unusable.iter().map(|unusable| json!({ "provider": unusable.provider, "why": unusable.why })).collect();
-    json!({ "usual": found.usual.as_ref().map(Which::to_string), "models": models, "unusable": unusable })
+    let refused = found.refused.as_ref().map(|refused| json!({ "model": refused.model, "why": refused.why }));
+    json!({ "usual": found.usual.as_ref().map(Which::to_string), "refused": refused, "models": models, "unusable": unusable })
 }

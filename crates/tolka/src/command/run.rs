@@ -16,10 +16,12 @@ use crate::agents::{AgentArgs, demo_workspace};
 use crate::client::Client;
 use crate::host::Attached;
 use crate::render::Render;
-use person::{Choice, Person};
+use person::{Choice, Person, Reason};
 
 /// The exit code of who leaves a turn that is being cancelled.
 const LEFT: u8 = 130;
+/// The exit code of a turn that stopped before it was done.
+const AT_A_LIMIT: u8 = 3;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -30,7 +32,8 @@ const LEFT: u8 = 130;
 
 Permissions are asked here when this is a terminal, and refused when it is not. Ctrl-C cancels the turn; a second one
 leaves at once.
-Exit codes: 0 the turn ended well, 1 it failed, 2 it was cancelled or interrupted.")]
+Exit codes: 0 the turn ended well, 1 it failed, 2 it was cancelled or interrupted, 3 it stopped at a limit (too many steps, too
+long, the token limit).")]
 pub(crate) struct Run {
     /// The prompt; `-` reads it from stdin
     prompt: String,
@@ -173,7 +176,8 @@ impl Run {
                 Event::TurnEnded(ended) if ended.turn.as_str() == turn => {
                     render.end(&session);
                     return Ok(match ended.stop {
-                        Stop::EndTurn | Stop::MaxTokens | Stop::MaxTurnRequests => ExitCode::SUCCESS,
+                        Stop::EndTurn => ExitCode::SUCCESS,
+                        Stop::MaxTokens | Stop::MaxTurnRequests => ExitCode::from(AT_A_LIMIT),
                         Stop::Failed | Stop::Refusal => ExitCode::FAILURE,
                         Stop::Cancelled | Stop::Interrupted => ExitCode::from(2),
                     });
@@ -218,6 +222,9 @@ enum Asked {
     Interrupted,
 }
 
+/// Who refused, where nobody did.
+const NOBODY: &str = ", by `tolka run`: nobody is at this terminal to answer";
+
 /// Another client may answer first; then the server says so, and that is fine.
 async fn answer_permission(
     client: &Client,
@@ -227,18 +234,29 @@ async fn answer_permission(
     render: &mut Render,
 ) -> Result<Asked> {
     let names: Vec<&str> = ask.options.iter().map(|option| option.name.as_str()).collect();
-    // A refusal without a word would end the turn; the agent may find another way.
-    let (chosen, reason) = match person.choose(render, &ask.title, &names).await? {
-        Choice::Option(at) => (ask.options.get(at), None),
+    let (option, reason, by) = match person.choose(render, &ask.title, &names).await? {
+        Choice::Option(at) => {
+            let Some(option) = ask.options.get(at) else { return Ok(Asked::Answered) };
+            if option.kind.allows() {
+                (option, None, "")
+            } else {
+                match person.reason(render).await? {
+                    Reason::Said(reason) => (option, reason, ""),
+                    Reason::Interrupted => return Ok(Asked::Interrupted),
+                }
+            }
+        }
+        // A refusal without a word would end the turn; the agent may find another way.
         Choice::Nobody => {
-            (ask.options.iter().find(|option| !option.kind.allows()), Some("Nobody was at the terminal to allow it."))
+            let refusal = ask.options.iter().find(|option| !option.kind.allows());
+            let Some(option) = refusal else { return Ok(Asked::Answered) };
+            (option, Some("Nobody was at the terminal to allow it.".to_owned()), NOBODY)
         }
         Choice::Interrupted => return Ok(Asked::Interrupted),
     };
-    let Some(option) = chosen else { return Ok(Asked::Answered) };
     let path = format!("/v1/sessions/{session}/answers/{}", ask.request);
     let answered = client.post(&path, &given([("option", json!(option.id)), ("reason", json!(reason))])).await;
-    render.answered(&option.name, answered.err().map(|error| error.to_string()));
+    render.answered(&format!("{}{by}", option.name), answered.err().map(|error| error.to_string()));
     Ok(Asked::Answered)
 }
 
@@ -261,6 +279,7 @@ async fn answer_question(
     let is_whole = answers.len() == ask.questions.len();
     let body: Value = if is_whole { json!({ "answers": answers }) } else { json!({ "reject": true }) };
     let answered = client.post(&format!("/v1/sessions/{session}/answers/{}", ask.request), &body).await;
-    render.answered(if is_whole { "answered" } else { "rejected" }, answered.err().map(|error| error.to_string()));
+    let told = if is_whole { "answered".to_owned() } else { format!("rejected{NOBODY}") };
+    render.answered(&told, answered.err().map(|error| error.to_string()));
     Ok(Asked::Answered)
 }

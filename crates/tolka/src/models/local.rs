@@ -19,22 +19,35 @@ const LONGEST: usize = 1024 * 1024;
 /// A list for people to choose from.
 const MOST: usize = 200;
 
-/// The models, or why there are none, for people.
-pub(super) async fn models(provider: &Provider) -> Result<Vec<ModelEntry>, String> {
+/// Why there are none, for people.
+#[derive(Debug, Clone)]
+pub(super) enum NoList {
+    /// Nobody is there.
+    Silent(String),
+    /// Somebody is, who may have models all the same.
+    Unlisted(String),
+}
+
+pub(super) async fn models(provider: &Provider) -> Result<Vec<ModelEntry>, NoList> {
     let place = place(provider);
     match tokio::time::timeout(CONNECTED, is_there(&place)).await {
         Ok(true) => {}
-        Ok(false) | Err(_) => return Err(format!("nothing answers at {place}")),
+        Ok(false) | Err(_) => return Err(NoList::Silent(format!("nothing answers at {place}"))),
     }
     let listed = match tokio::time::timeout(ANSWERED, list(provider)).await {
-        Ok(listed) => listed.map_err(|error| format!("{place} does not list its models: {error:#}"))?,
-        Err(_) => return Err(format!("{place} does not list its models within {} s", ANSWERED.as_secs())),
+        Ok(listed) => {
+            listed.map_err(|error| NoList::Unlisted(format!("{place} does not list its models: {error:#}")))?
+        }
+        Err(_) => {
+            let why = format!("{place} does not list its models within {} s", ANSWERED.as_secs());
+            return Err(NoList::Unlisted(why));
+        }
     };
     if listed.is_empty() && provider.name == super::known::OLLAMA {
-        return Err(format!("{place} has no model yet; get one, as with `ollama pull qwen3`"));
+        return Err(NoList::Unlisted(format!("{place} has no model yet; get one, as with `ollama pull qwen3`")));
     }
     if listed.is_empty() {
-        return Err(format!("{place} has no model"));
+        return Err(NoList::Unlisted(format!("{place} has no model")));
     }
     Ok(listed)
 }

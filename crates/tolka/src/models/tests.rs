@@ -1,11 +1,15 @@
 use super::*;
 
-async fn gather(config: &str, variables: &[(&str, &str)]) -> Result<Catalogue> {
-    let config: Config = toml::from_str(config)?;
+async fn gather(config: &str, variables: &[(&str, &str)]) -> Catalogue {
+    look(config, variables, Look::Everywhere).await
+}
+
+async fn look(config: &str, variables: &[(&str, &str)], look: Look) -> Catalogue {
+    let config: Config = toml::from_str(config).unwrap();
     // Port 9 of this machine discards what it gets where anybody listens on it at all; nobody lists models there.
     let environment = Environment::default().with("OLLAMA_HOST", "127.0.0.1:9");
     let environment = variables.iter().fold(environment, |all, (name, value)| all.with(name, value));
-    Catalogue::gather(&config, &environment, None, Look::Everywhere).await
+    Catalogue::gather(&config, &environment, None, look).await
 }
 
 fn why<'a>(found: &'a Catalogue, name: &str) -> &'a str {
@@ -15,7 +19,7 @@ fn why<'a>(found: &'a Catalogue, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn without_anything_every_provider_says_what_it_lacks() {
-    let found = gather("", &[]).await.unwrap();
+    let found = gather("", &[]).await;
     assert!(found.usable.is_empty() && found.usual.is_none());
     assert_eq!(found.unusable.len(), PROVIDERS.len());
     assert_eq!(why(&found, "openai"), "no OPENAI_API_KEY");
@@ -27,7 +31,7 @@ async fn without_anything_every_provider_says_what_it_lacks() {
 async fn each_variable_opens_its_provider() {
     for known in &PROVIDERS {
         let Some(variable) = known.key_env else { continue };
-        let found = gather("", &[(variable, " k-123\n")]).await.unwrap();
+        let found = gather("", &[(variable, " k-123\n")]).await;
         let [provider] = &found.usable[..] else { panic!("{variable}: {:?}", found.usable) };
         assert_eq!((provider.name.as_str(), provider.base_url.as_str()), (known.name, known.base_url));
         assert_eq!(provider.key.as_ref().map(Secret::expose), Some("k-123"));
@@ -39,20 +43,22 @@ async fn each_variable_opens_its_provider() {
 
 #[tokio::test]
 async fn a_variable_that_holds_no_key_opens_nothing() {
-    assert_eq!(why(&gather("", &[("OPENAI_API_KEY", "  ")]).await.unwrap(), "openai"), "no OPENAI_API_KEY");
-    let found = gather("", &[("OPENAI_API_KEY", "two words")]).await.unwrap();
+    assert_eq!(why(&gather("", &[("OPENAI_API_KEY", "  ")]).await, "openai"), "no OPENAI_API_KEY");
+    let found = gather("", &[("OPENAI_API_KEY", "two words")]).await;
     assert!(why(&found, "openai").starts_with("OPENAI_API_KEY holds no key"), "{:?}", found.unusable);
     assert!(!format!("{found:?}").contains("two words"));
 }
 
 #[tokio::test]
-async fn another_address_has_its_own_models() {
-    let found =
-        gather("", &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://proxy.example.com/v1/")]).await.unwrap();
+async fn a_gateway_has_the_makers_models_and_a_server_here_its_own() {
+    let found = gather("", &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "https://proxy.example.com/v1/")]).await;
     let [provider] = &found.usable[..] else { panic!("{:?}", found.usable) };
     assert_eq!(provider.base_url.as_str(), "https://proxy.example.com/v1");
-    assert!(provider.models.is_empty() && found.usual.is_none(), "what it has is not known");
-    let found = gather("", &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "proxy")]).await.unwrap();
+    assert_eq!(found.usual.map(|usual| usual.to_string()).as_deref(), Some("openai/gpt-5"), "a gateway to the same");
+    // Nobody is on port 9: what the maker offers is not what a server on this machine has.
+    let found = gather("", &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")]).await;
+    assert!(found.usable.is_empty() && found.usual.is_none(), "{:?}", found.usable);
+    let found = gather("", &[("OPENAI_API_KEY", "k"), ("OPENAI_BASE_URL", "proxy")]).await;
     assert!(why(&found, "openai").starts_with("OPENAI_BASE_URL: a base URL starts with"));
 }
 
@@ -60,8 +66,8 @@ async fn another_address_has_its_own_models() {
 async fn the_model_is_chosen_by_what_is_nearest() {
     let keys = [("OPENAI_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")];
     let usual = async |config: &str, more: &[(&str, &str)]| {
-        let found = gather(config, &[&keys[..], more].concat()).await;
-        found.map(|found| found.usual.unwrap().to_string()).map_err(|error| error.to_string())
+        let found = look(config, &[&keys[..], more].concat(), Look::WhereNeeded).await;
+        found.usual.map(|usual| usual.to_string()).ok_or_else(|| found.refused.unwrap().says)
     };
     assert_eq!(usual("", &[]).await.unwrap(), "anthropic/claude-sonnet-4-5");
     let config = "model = \"openai/gpt-4.1\"";
@@ -77,6 +83,35 @@ async fn the_model_is_chosen_by_what_is_nearest() {
 }
 
 #[tokio::test]
+async fn the_demo_is_for_where_nobody_set_anything_up() {
+    let stuck = async |config: &str, more: &[(&str, &str)]| look(config, more, Look::WhereNeeded).await.stuck();
+    assert_eq!(stuck("", &[]).await, None);
+    assert_eq!(stuck("", &[("ANTHROPIC_API_KEY", "k")]).await, None, "there is a model");
+    assert_eq!(stuck("", &[("OPENAI_BASE_URL", "https://proxy.example.com/v1")]).await, None, "no key for it");
+    let work = "[providers.work]\nwire = \"openai\"\nbase_url = \"https://work.example.com/v1?k=hidden\"\n";
+    let said = stuck(work, &[]).await.unwrap();
+    assert!(
+        said.starts_with("which models https://work.example.com/v1 has is not known; name a model: --model work/<id>"),
+        "{said}"
+    );
+    assert!(!said.contains("hidden"), "{said}");
+    for (config, variables, why) in [
+        (format!("{work}key_env = \"WORK_KEY\""), &[] as &[_], "(work: no WORK_KEY)"),
+        (
+            String::new(),
+            &[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")],
+            "(openai: nothing answers at http://127.0.0.1:9)",
+        ),
+        (String::new(), &[("XAI_API_KEY", "two words")], "(xai: XAI_API_KEY holds no key"),
+        ("[providers.ollama]".to_owned(), &[], "(ollama: nothing answers at http://127.0.0.1:9)"),
+    ] {
+        let said = stuck(&config, variables).await.unwrap();
+        assert!(said.starts_with("no model can be used ") && said.contains(why), "{said}");
+        assert!(said.ends_with("--agent demo plays the demo"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_configured_comes_first_and_fills_in_what_is_known() {
     let config = "
         [providers.mine]
@@ -89,14 +124,14 @@ async fn what_is_configured_comes_first_and_fills_in_what_is_known() {
         [[providers.openai.models]]
         id = \"gpt-5\"
         context = 1000";
-    let found = gather(config, &[("OTHER", "k"), ("ANTHROPIC_API_KEY", "k")]).await.unwrap();
+    let found = gather(config, &[("OTHER", "k"), ("ANTHROPIC_API_KEY", "k")]).await;
     let names: Vec<&str> = found.usable.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(names, ["mine", "openai", "anthropic"]);
     assert_eq!(found.usual.unwrap().to_string(), "mine/m");
     assert!(found.usable[0].key.is_none());
     let [gpt] = &found.usable[1].models[..] else { panic!() };
     assert_eq!((gpt.context, gpt.output, gpt.name.as_deref()), (Some(1000), Some(128_000), Some("GPT-5")));
-    assert_eq!(why(&gather(config, &[("OPENAI_API_KEY", "k")]).await.unwrap(), "openai"), "no OTHER");
+    assert_eq!(why(&gather(config, &[("OPENAI_API_KEY", "k")]).await, "openai"), "no OTHER");
 }
 
 #[tokio::test]
@@ -104,12 +139,12 @@ async fn a_key_may_be_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key");
     let config = format!("[providers.openai]\nkey_file = {:?}", path.to_str().unwrap());
-    let found = gather(&config, &[("OPENAI_API_KEY", "not this")]).await.unwrap();
+    let found = gather(&config, &[("OPENAI_API_KEY", "not this")]).await;
     assert!(why(&found, "openai").contains("key cannot be read: No such file"), "{:?}", found.unusable);
     std::fs::write(&path, "\n").unwrap();
-    assert!(why(&gather(&config, &[]).await.unwrap(), "openai").contains("holds no key"));
+    assert!(why(&gather(&config, &[]).await, "openai").contains("holds no key"));
     std::fs::write(&path, "k-in-a-file\n").unwrap();
-    let found = gather(&config, &[]).await.unwrap();
+    let found = gather(&config, &[]).await;
     assert_eq!(found.usable[0].key.as_ref().map(Secret::expose), Some("k-in-a-file"));
 }
 

@@ -19,6 +19,11 @@ pub(super) enum Choice {
     Interrupted,
 }
 
+pub(super) enum Reason {
+    Said(Option<String>),
+    Interrupted,
+}
+
 impl Person {
     /// From here on Ctrl-C is heard, and ends nothing by itself.
     pub(super) fn at_terminal() -> Result<Self> {
@@ -35,6 +40,7 @@ impl Person {
 
     pub(super) async fn choose(&mut self, render: &mut Render, question: &str, options: &[&str]) -> Result<Choice> {
         if !std::io::stdin().is_terminal() {
+            render.ask_nobody(question);
             return Ok(Choice::Nobody);
         }
         loop {
@@ -49,6 +55,17 @@ impl Person {
                 _ => continue,
             }
         }
+    }
+
+    /// Why something was refused, by somebody who was there to refuse it.
+    pub(super) async fn reason(&mut self, render: &mut Render) -> Result<Reason> {
+        render.ask_why();
+        let line = tokio::select! {
+            line = read_line() => line?,
+            () = self.interrupts() => return Ok(Reason::Interrupted),
+        };
+        let line = line.map(|line| line.trim().to_owned());
+        Ok(Reason::Said(line.filter(|line| !line.is_empty())))
     }
 }
 
