@@ -1,6 +1,8 @@
 //! The demo as people meet it: no model, no key, no configuration.
 
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Stdio;
 
 use rustix::process::Signal;
@@ -253,6 +255,44 @@ fn the_demo_does_not_answer_where_a_provider_was_set_up() {
         let meant = house.command(&meant).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
         assert_eq!(code(&meant), 0, "{}", stderr(&meant));
     }
+}
+
+#[test]
+fn who_refuses_at_the_terminal_is_asked_why() {
+    for (typed, told) in [
+        ("3\nnot on my machine\n", "All right, not that command."),
+        ("3\n\n", "Error: The user rejected permission to use this specific tool call.\n"),
+        ("9\n1\n", "→ Allow once\n✓ bash Measure the finished file\n"),
+    ] {
+        let house = House::new();
+        let (mut keyboard, terminal) = terminal();
+        let mut command = house.command(&["run", "hello", "--agent", "demo", "--pace", "max"]);
+        let child = command.stdin(terminal).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // A terminal keeps what is typed ahead, and gives it line by line.
+        keyboard.write_all(typed.as_bytes()).unwrap();
+        let run = child.wait_with_output().unwrap();
+        assert_eq!(code(&run), 0, "{}", stderr(&run));
+        let printed = stdout(&run);
+        assert!(printed.contains(told), "{typed:?}: {printed}");
+        let is_heard = printed.contains("not on my machine");
+        assert_eq!(
+            (is_heard, printed.contains("  why? ")),
+            (typed.contains("not on"), typed.starts_with('3')),
+            "{printed}"
+        );
+    }
+}
+
+/// What is written to the first is typed at the second.
+fn terminal() -> (File, File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&keyboard).unwrap();
+    unlockpt(&keyboard).unwrap();
+    let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
+    let not_ours = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
+    let terminal = File::options().read(true).write(true).custom_flags(not_ours).open(name).unwrap();
+    (File::from(keyboard), terminal)
 }
 
 #[test]

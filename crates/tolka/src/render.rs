@@ -156,6 +156,11 @@ impl Render {
         self.in_line = false;
     }
 
+    /// Ctrl-C ends no line, as Enter would have.
+    pub(crate) fn interrupted(&mut self) {
+        self.raw("\n");
+    }
+
     pub(crate) fn answered(&mut self, answer: &str, problem: Option<String>) {
         let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
         self.line(&format!("→ {}{problem}", plain(answer)));

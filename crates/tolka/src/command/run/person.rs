@@ -47,7 +47,10 @@ impl Person {
             render.ask(question, options);
             let line = tokio::select! {
                 line = read_line() => line?,
-                () = self.interrupts() => return Ok(Choice::Interrupted),
+                () = self.interrupts() => {
+                    render.interrupted();
+                    return Ok(Choice::Interrupted);
+                }
             };
             let Some(line) = line else { return Ok(Choice::Nobody) };
             match line.trim().parse::<usize>() {
@@ -62,7 +65,10 @@ impl Person {
         render.ask_why();
         let line = tokio::select! {
             line = read_line() => line?,
-            () = self.interrupts() => return Ok(Reason::Interrupted),
+            () = self.interrupts() => {
+                render.interrupted();
+                return Ok(Reason::Interrupted);
+            }
         };
         let line = line.map(|line| line.trim().to_owned());
         Ok(Reason::Said(line.filter(|line| !line.is_empty())))
