@@ -66,7 +66,8 @@ impl Gist {
             Event::TurnStarted(_) => {
                 *turn = Turn { prompt: Some(taken(tip, blobs)), ..Turn::default() };
             }
-            Event::PromptSteered(_) => turn.steered.push(taken(tip, blobs)),
+            // One without words is nothing to see on a wire that tells prompts by what they say.
+            Event::PromptSteered(_) => turn.steered.extend(Some(taken(tip, blobs)).filter(|words| !words.is_empty())),
             Event::RetryScheduled(e) => turn.retries.push(e.attempt),
             Event::TextAppended(e) => turn.text.push_str(&e.text),
             Event::ThoughtAppended(e) => turn.thought.push_str(&e.text),
