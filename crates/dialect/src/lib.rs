@@ -49,6 +49,20 @@ pub trait Encoder: Send + fmt::Debug {
 
     /// The state, to be kept and given to [`Dialect::resume`] later.
     fn state(&self) -> Vec<u8>;
+
+    /// For a reader that wants what things came to, not how. A dialect that says nothing twice need not heed it.
+    fn set_growing(&mut self, _growing: Growing) {}
+}
+
+/// What becomes of live input and output of calls while it grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Growing {
+    /// It is told again and again, as streams have it.
+    #[default]
+    Told,
+    /// It is not told until the call changes otherwise, or until growing things are told again: then with the next fact,
+    /// as far as a stream would have told it. The state of such an encoder is of no use to a stream.
+    Held,
 }
 
 /// Bytes in, drafts out. Server-sent events, or a JSON object per line. A decoder keeps what it needs of the past; bytes may be cut anywhere.

@@ -50,6 +50,16 @@ impl Rope {
         }
         Since { rope: self, chunk, skip: from.saturating_sub(start) }
     }
+
+    /// The text before byte `to`, which must be a length that the rope once had.
+    pub fn until(&self, to: usize) -> Rope {
+        let mut rope = Rope::default();
+        for piece in self.pieces() {
+            let end = piece.len().min(to.saturating_sub(rope.len()));
+            rope.push(piece.get(..end).unwrap_or_default());
+        }
+        rope
+    }
 }
 
 /// The end of a rope, where it stands.
@@ -140,6 +150,7 @@ mod tests {
             let since = rope.since(*from);
             assert_eq!(since.to_string(), whole[*from..]);
             assert_eq!(since.is_empty(), *from == whole.len());
+            assert_eq!(rope.until(*from).to_string(), whole[..*from]);
         }
     }
 

@@ -6,12 +6,12 @@
 //! The rows of a turn are settled when the next one starts, but for messages that are hidden later: who knows which
 //! those are can take the rows away turn by turn, and need not hold a session whole.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tolka_facts::event::{PromptQueued, PromptSteered, TurnStarted};
-use tolka_facts::{Blobs, Block, Event, Fact, Hash, Json, MessageId, SessionId, Time, Tip, ToolStatus, TurnId};
+use tolka_facts::{Blobs, Block, CallId, Event, Fact, Hash, Json, MessageId, SessionId, Time, Tip, ToolStatus, TurnId};
 
 use super::packet::Packet;
 use super::stamp::Stamp;
@@ -88,21 +88,27 @@ pub struct Rows {
     queued: Vec<(TurnId, Row)>,
     /// The row that the next chunk of its kind goes to.
     open: Option<usize>,
+    /// Calls of the turn that have shown lists of todos.
+    todos: HashSet<CallId>,
 }
 
 impl Rows {
     pub fn new(profile: Profile) -> Self {
-        Rows { encoder: Encoder::new(profile), rows: Vec::new(), queued: Vec::new(), open: None }
+        let (encoder, rows, queued, todos) = (Encoder::new(profile), Vec::new(), Vec::new(), HashSet::new());
+        Rows { encoder, rows, queued, open: None, todos }
     }
 
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
         match &fact.event {
+            // Of a call the end is kept, which has all of it; to tell it as it grows would cost many times that.
+            Event::OutputAppended(e) if !self.todos.contains(&e.call) => return,
             Event::PromptQueued(e) => self.queued.push((e.turn.clone(), user_row(e, fact, blobs))),
             Event::PromptDropped(e) => self.queued.retain(|(turn, _)| *turn != e.turn),
             // One that is for the turn which runs stands in it, below what was said so far.
             Event::TurnStarted(TurnStarted { turn, .. }) | Event::PromptSteered(PromptSteered { turn, .. }) => {
                 self.take(turn, fact, tip);
             }
+            Event::TurnEnded(_) => self.todos.clear(),
             Event::MessageHidden(e) => {
                 self.rows.retain(|row| row.message != e.message);
                 self.open = None;
@@ -158,11 +164,17 @@ impl Rows {
                 self.say("agent_thought", text.head(), &json, n, fact, tip);
             }
             // Not a row, but the next words stand below it.
-            Packet::ToolStart(_) => self.open = None,
+            Packet::ToolStart(tool) => {
+                if rules::is_todo_write(&json.value()) {
+                    self.todos.insert(tool.call);
+                }
+                self.open = None;
+            }
             Packet::ToolProgress(tool) => {
                 let value: Value = json.value();
                 if rules::is_todo_write(&value) {
                     // The list of one call is one row from its first telling on.
+                    self.todos.insert(tool.call.clone());
                     self.put(Some(Key::Todos(tool.call.to_string())), json, n, fact, tip);
                 } else if tool.status.is_some_and(ToolStatus::is_terminal) {
                     self.put(None, json, n, fact, tip);

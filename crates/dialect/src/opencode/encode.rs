@@ -15,7 +15,7 @@ use super::info::{Names, SessionInfo};
 use super::marks::Mark;
 use super::wire::{self, Frame, ModelName, PartUpdated};
 use super::{Profile, error};
-use crate::Frames;
+use crate::{Frames, Growing};
 
 #[derive(Debug, Clone)]
 pub struct Encoder {
@@ -23,6 +23,7 @@ pub struct Encoder {
     told: Told,
     /// Of the session that was told last. They follow from its head, so they are no part of the state.
     names: Option<Names>,
+    growing: Growing,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -57,28 +58,47 @@ struct Call {
     /// A person was asked about it: it runs, as far as clients can see.
     #[serde(default)]
     asked: bool,
+    /// What is yet to be told of it, see [`Growing::Held`].
+    #[serde(skip)]
+    held: Option<Held>,
+}
+
+/// Lengths of live input and output.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Held {
+    input: usize,
+    output: usize,
 }
 
 impl Encoder {
     pub fn new(profile: Profile) -> Self {
-        Encoder { profile, told: Told::default(), names: None }
+        Encoder { profile, told: Told::default(), names: None, growing: Growing::Told }
     }
 
     pub fn resume(profile: Profile, state: &[u8]) -> Option<Self> {
         let told = if state.is_empty() { Told::default() } else { serde_json::from_slice(state).ok()? };
-        Some(Encoder { profile, told, names: None })
+        Some(Encoder { profile, told, names: None, growing: Growing::Told })
     }
 }
 
 impl crate::Encoder for Encoder {
     fn encode(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs, out: &mut Frames) {
         let first = out.len();
+        let (profile, growing) = (self.profile, self.growing);
         let (told, names) = (&mut self.told, &mut self.names);
-        Telling { profile: self.profile, told, names, fact, tip, blobs, out, first }.tell();
+        let mut telling = Telling { profile, told, names, growing, fact, tip, blobs, out, first };
+        telling.tell();
+        if growing == Growing::Told {
+            telling.held();
+        }
     }
 
     fn state(&self) -> Vec<u8> {
         if self.told == Told::default() { Vec::new() } else { serde_json::to_vec(&self.told).unwrap_or_default() }
+    }
+
+    fn set_growing(&mut self, growing: Growing) {
+        self.growing = growing;
     }
 }
 
@@ -114,6 +134,7 @@ struct Telling<'a> {
     profile: Profile,
     told: &'a mut Told,
     names: &'a mut Option<Names>,
+    growing: Growing,
     fact: &'a Fact,
     tip: &'a Tip,
     blobs: &'a dyn Blobs,

@@ -9,8 +9,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
-use tolka_dialect::Dialect;
 use tolka_dialect::opencode::{History, Profile};
+use tolka_dialect::{Dialect, Growing};
 use tolka_facts::{Event, MessageId, OpenTurn, SessionId, Tip, TurnId};
 use tolka_journal::{Entry, Journal, JournalError, Mark, MarkKind, Scope, tip_at};
 
@@ -122,6 +122,8 @@ impl Told {
         let is_wanted = places.binary_search(&fact.place).is_ok();
         let one = std::slice::from_ref(fact);
         let history = &mut fold.history;
+        // Only what a call came to is listed, and one that still runs has come to something at the end.
+        self.voice.set_growing(if fact.place < self.end { Growing::Held } else { Growing::Told });
         let each = |_, frame: &[u8]| if is_wanted { history.apply(frame) } else { history.apply_to_known(frame) };
         self.voice.payloads(one, Cursor::whole(0), each).await?;
         match &fact.fact.event {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
-use tolka_dialect::{Dialect, Encoder, Frames};
+use tolka_dialect::{Dialect, Encoder, Frames, Growing};
 use tolka_facts::{Blobs, Event, Hash, SessionId, Tip};
 use tolka_journal::{Entry, Journal, JournalError, Kept, MarkKind, Scope, TIP, tip_at};
 
@@ -63,6 +63,7 @@ pub(crate) struct Voice {
     frames: Frames,
     /// See [`Voice::keep_states`].
     states: Vec<(SessionId, Kept)>,
+    growing: Growing,
 }
 
 struct Speaker {
@@ -92,7 +93,13 @@ impl Voice {
             speakers: HashMap::new(),
             frames: Frames::default(),
             states: Vec::new(),
+            growing: Growing::Told,
         }
+    }
+
+    /// For the next [`Voice::payloads`]. No state is kept of what they tell, so streams never meet it.
+    pub(crate) fn set_growing(&mut self, growing: Growing) {
+        self.growing = growing;
     }
 
     /// Encodes facts in a row until there are `enough` bytes; frames that a reader at `cursor` has are left out.
@@ -162,6 +169,7 @@ impl Voice {
             let session = &entry.fact.session;
             self.ready_speaker(session, entry.fact.seq - 1).await?;
             let Some(speaker) = self.speakers.get_mut(session) else { continue };
+            speaker.encoder.set_growing(self.growing);
             speaker.frames(entry, &self.blobs, &mut self.frames);
             self.blobs.check()?;
             for (n, payload) in (0..).zip(self.frames.iter()) {

@@ -4,7 +4,8 @@ use tolka_facts::{Ask, CallId, Tool, ToolStatus};
 
 use super::super::marks::Mark;
 use super::super::tools;
-use super::{Call, Telling};
+use super::{Call, Held, Telling};
+use crate::Growing;
 use crate::print::print;
 use crate::quoted::quoted;
 
@@ -18,9 +19,28 @@ impl Telling<'_> {
     pub(super) fn live(&mut self, call: &CallId, reached: impl Fn(&mut Call, &Tool) -> Option<usize>) {
         let Some(tool) = self.tip.tool(call) else { return };
         self.announce(tool);
-        let known = self.told.calls.iter_mut().find(|known| known.id == *call);
-        if known.is_some_and(|known| reached(known, tool).is_some()) {
-            self.tool_part(tool);
+        let Some(known) = self.told.calls.iter_mut().find(|known| known.id == *call) else { return };
+        if reached(known, tool).is_none() {
+            return;
+        }
+        match self.growing {
+            Growing::Told => self.tool_part(tool),
+            Growing::Held => {
+                known.held = Some(Held { input: tool.live_input.len(), output: tool.live_output.len() });
+            }
+        }
+    }
+
+    /// Tells what was held. Since then the calls have grown and not changed: a change tells all of a call.
+    pub(super) fn held(&mut self) {
+        let tip = self.tip;
+        for at in 0..self.told.calls.len() {
+            let call = &self.told.calls[at];
+            let Some((held, tool)) = call.held.zip(tip.tool(&call.id)).filter(|(_, tool)| tool.is_open()) else {
+                continue;
+            };
+            let (live_input, live_output) = (tool.live_input.until(held.input), tool.live_output.until(held.output));
+            self.tool_part(&Tool { live_input, live_output, ..tool.clone() });
         }
     }
 
@@ -30,7 +50,7 @@ impl Telling<'_> {
             return;
         }
         let (input, output) = (Mark::output(), Mark::output());
-        self.told.calls.push(Call { id: tool.call.clone(), seen: 0, input, output, asked: false });
+        self.told.calls.push(Call { id: tool.call.clone(), seen: 0, input, output, asked: false, held: None });
         let at = self.told.calls.len() - 1;
         self.written_part(at, |session, out| tools::write_announced(tool, session, out));
     }
@@ -42,6 +62,7 @@ impl Telling<'_> {
         let asked =
             self.tip.asks().any(|ask| matches!(ask, Ask::Permission(ask) if ask.call.as_ref() == Some(&tool.call)));
         self.told.calls[at].asked |= asked;
+        self.told.calls[at].held = None;
         let tool = if self.told.calls[at].asked && tool.status == ToolStatus::Pending {
             &Tool { status: ToolStatus::Running, ..tool.clone() }
         } else {

@@ -270,6 +270,41 @@ async fn prompts_may_wait_for_long() {
     }
 }
 
+fn print(call: &str, text: String) -> Event {
+    OutputAppended { call: CallId::from(call), text }.into()
+}
+
+/// One command prints so many lines, and says something else in the middle.
+fn printing(lines: usize) -> Vec<Event> {
+    let (turn, message) = (TurnId::from("trn_q0"), MessageId::from("msg_s"));
+    let mut events = vec![created(), prompt(0), TurnStarted { turn: turn.clone(), checkpoint: None }.into()];
+    events.push(StepStarted { message: message.clone(), model: None }.into());
+    events.push(call("call", ToolStatus::Running));
+    for n in 0..lines {
+        events.push(print("call", format!("line {n:5}: {}\n", "é".repeat(40))));
+        if n == lines / 2 {
+            let titled = json!({ "call": "call", "title": "ls" });
+            events.push(Event::ToolChanged(serde_json::from_value(titled).unwrap()));
+        }
+    }
+    events.push(call("call", ToolStatus::Completed));
+    events.push(StepEnded { message, finish: Finish::Stop, usage: None, cost: None, kept: None }.into());
+    events.push(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None }.into());
+    events
+}
+
+/// A list has what a stream last told of a command, also of one that still prints.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_command_prints_is_listed_as_streams_tell_it() {
+    let house = House::new();
+    let events = printing(400);
+    for end in [5, 6, 7, 17, 18, 19, 20, 100, 205, 206, 207, 208, 209, 260, 390, 405, 406, 407, 408, 409] {
+        let session = SessionId::from(format!("ses_{end}"));
+        house.seed(events[..end].to_vec(), &session).await;
+        house.compare(&session, end as u64, &[1, 1000]).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_reads_as_much_of_a_long_session_as_of_a_short_one() {
     let house = House::new();
