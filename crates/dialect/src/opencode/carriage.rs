@@ -12,6 +12,7 @@ const TEXT: &[&str] = &["session.status", "message.part.updated", "message.part.
 const PROMPT: &[&str] = &["message.updated", "message.part.updated", "session.updated"];
 const END: &[&str] =
     &["message.part.updated", "session.error", "message.updated", "session.updated", "session.status", "session.idle"];
+const RETRY: &[&str] = &["message.updated", "session.status"];
 const PERMISSION: &[&str] = &["message.part.updated", "permission.asked", "permission.updated"];
 const PTY: &[&str] = &["pty.created", "pty.updated", "pty.exited", "pty.deleted"];
 
@@ -101,8 +102,9 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     (
         "retry_scheduled",
         Partly(
-            STATUS,
-            "the provider's code; the wait is told by its end, and read back from the time in the event's id",
+            RETRY,
+            "the provider's code, but where an answer was cut off, whose message gets the error; the wait is told by \
+             its end, and read back from the time in the event's id",
         ),
     ),
 ];

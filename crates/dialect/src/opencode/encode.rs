@@ -198,6 +198,7 @@ impl<'a> Telling<'a> {
             }
             Event::RetryScheduled(e) if tip.turn.is_some() => {
                 self.told.is_waiting = true;
+                self.cut_off(e);
                 let next = fact.time.millis() + e.delay_ms;
                 self.status(Status::Retry { attempt: e.attempt, message: &e.message, next });
             }

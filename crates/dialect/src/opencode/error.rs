@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 use tolka_facts::Blobs;
-use tolka_facts::event::{Failed, FailureKind, Model};
+use tolka_facts::event::{Failed, FailureKind, Model, RetryScheduled};
 
 /// A failure as one of document 004's five errors.
 pub fn error_json(failed: &Failed, model: &Model, blobs: &dyn Blobs) -> Value {
@@ -28,6 +28,15 @@ pub fn error_json(failed: &Failed, model: &Model, blobs: &dyn Blobs) -> Value {
             json!({ "name": "UnknownError", "data": { "message": message } })
         }
     }
+}
+
+/// Why the model is asked again.
+pub(super) fn retried(retry: &RetryScheduled) -> Value {
+    let mut data = json!({ "message": retry.message, "isRetryable": true });
+    if let Some(code) = retry.code {
+        data["statusCode"] = json!(code);
+    }
+    json!({ "name": "APIError", "data": data })
 }
 
 pub(super) fn aborted(message: &str) -> Value {

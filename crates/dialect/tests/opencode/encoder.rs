@@ -4,12 +4,15 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use tolka_dialect::{Dialect, Frames, opencode};
-use tolka_facts::event::{InputAppended, OutputAppended, StepStarted, ToolChanged, TurnStarted};
-use tolka_facts::{CallId, Draft, Event, MessageId, Tip, ToolStatus, TurnId};
+use tolka_dialect::{Dialect, Frames, Growing, opencode};
+use tolka_facts::event::{
+    Finish, InputAppended, OutputAppended, RetryScheduled, StepEnded, StepStarted, Stop, TextAppended, ToolChanged,
+    TurnEnded, TurnStarted,
+};
+use tolka_facts::{CallId, Draft, Event, MessageId, PartId, Tip, ToolStatus, TurnId};
 
 use crate::runs;
-use crate::support::{PROFILES, Run, cases};
+use crate::support::{PROFILES, Run, cases, decode};
 
 /// Takes every dialect up anew at every fact, from the kept state, and compares with the telling in one
 /// go. That the state after each fact is the same too makes it hold for every pair of cuts, and that it is
@@ -162,6 +165,72 @@ fn a_long_answer_costs_a_multiple_of_its_length() {
     // A delta of five bytes is an event of 245: that is most of the rest, and every profile with deltas pays it.
     assert!(whole < 70 * 200_000, "{} times", whole / 200_000);
     assert!(all < 120 * 200_000, "{} times", all / 200_000);
+}
+
+/// For a list: the command is told when it starts and when it ends, and one that still prints at the end.
+#[test]
+fn what_is_held_costs_no_more_than_what_it_comes_to() {
+    const PIECES: usize = 4000;
+    let (turn, call) = (TurnId::from("trn_1"), CallId::from("call_1"));
+    let mut drafts = vec![
+        Draft::agent(TurnStarted { turn, checkpoint: None }),
+        Draft::agent(StepStarted { message: MessageId::from("msg_1"), model: None }),
+        Draft::agent(ToolChanged { status: Some(ToolStatus::Running), ..runs::change(&call) }),
+    ];
+    drafts.extend((0..PIECES).map(|_| Draft::agent(OutputAppended { call: call.clone(), text: "x".repeat(100) })));
+    let run = Run::stamped(drafts);
+    let (mut encoder, mut tip) = (Dialect::OpenCode(opencode::Profile::Current).encoder(), Tip::default());
+    let mut frames = Frames::default();
+    let (last, before) = run.facts.split_last().unwrap();
+    encoder.set_growing(Growing::Held);
+    for fact in before {
+        tip.apply(fact);
+        encoder.encode(fact, &tip, &run.blobs, &mut frames);
+    }
+    let bytes: usize = frames.iter().map(<[u8]>::len).sum();
+    assert!(bytes < 4096, "{bytes}");
+    frames.clear();
+    encoder.set_growing(Growing::Told);
+    tip.apply(last);
+    encoder.encode(last, &tip, &run.blobs, &mut frames);
+    let told: Value = serde_json::from_slice(frames.iter().last().unwrap()).unwrap();
+    let stream = run.events(opencode::Profile::Current);
+    assert_eq!(told["properties"]["part"], stream.last().unwrap()["properties"]["part"]);
+}
+
+/// Clients draw the error of a message; how it finished they do not.
+#[test]
+fn a_message_that_was_cut_off_shows_why_and_the_next_one_does_not() {
+    let step = |message: &str| Draft::agent(StepStarted { message: MessageId::from(message), model: None });
+    let ended = |message: &str, finish| {
+        Draft::agent(StepEnded { message: MessageId::from(message), finish, usage: None, cost: None, kept: None })
+    };
+    let (turn, part) = (TurnId::from("trn_1"), PartId::from("prt_1"));
+    let run = Run::stamped([
+        Draft::agent(TurnStarted { turn: turn.clone(), checkpoint: None }),
+        step("msg_1"),
+        Draft::agent(TextAppended { part, text: "I wi".into() }),
+        ended("msg_1", Finish::Error),
+        Draft::agent(RetryScheduled { attempt: 1, delay_ms: 1, message: "cut off".into(), code: Some(502) }),
+        step("msg_2"),
+        ended("msg_2", Finish::Stop),
+        Draft::agent(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None }),
+    ]);
+    for profile in PROFILES {
+        let mut last = HashMap::<String, Value>::new();
+        for event in run.events(profile) {
+            let info = &event["properties"]["info"];
+            if event["type"] == "message.updated" {
+                last.insert(info["id"].as_str().unwrap().to_owned(), info.clone());
+            }
+        }
+        let error = serde_json::json!({ "name": "APIError",
+            "data": { "message": "cut off", "isRetryable": true, "statusCode": 502 } });
+        assert_eq!((&last["msg_1"]["finish"], &last["msg_1"]["error"]), (&"error".into(), &error));
+        assert_eq!((&last["msg_2"]["finish"], &last["msg_2"]["error"]), (&"stop".into(), &Value::Null));
+    }
+    let heard = decode(&run.stream(opencode::Profile::Current));
+    assert!(!heard.iter().any(|draft| matches!(draft.event, Event::Failed(_))), "the turn did not fail");
 }
 
 /// It knew a repetition by another print; told by it, a part would be told again.

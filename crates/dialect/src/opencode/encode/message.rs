@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tolka_facts::event::{Finish, Model, PromptQueued, StepEnded, Stop, TurnEnded, Usage};
+use tolka_facts::event::{Finish, Model, PromptQueued, RetryScheduled, StepEnded, Stop, TurnEnded, Usage};
 use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Time, ToolStatus, derived_id};
 
 use super::super::info::Tokens;
@@ -147,6 +147,15 @@ impl Telling<'_> {
         let (reason, tokens) = (finish_name(e.finish), Tokens::counted(step.usage));
         self.part(StepFinish { place, r#type: "step-finish", reason, tokens, cost: step.cost });
         self.message(&step, self.tip.turn.as_ref(), None);
+        self.told.step = Some(step);
+    }
+
+    /// A step whose answer broke off shows why, as the model is asked again in another: clients draw the error of a
+    /// message, and make nothing of how it finished.
+    pub(super) fn cut_off(&mut self, retry: &RetryScheduled) {
+        let Some(step) = self.told.step.take_if(|step| step.finish == Some(Finish::Error)) else { return };
+        let error = error::retried(retry);
+        self.message(&step, self.tip.turn.as_ref(), Some(&error));
         self.told.step = Some(step);
     }
 
