@@ -131,6 +131,7 @@ impl From<SessionError> for Fault {
             | SessionError::EmptyPrompt
             | SessionError::Reference
             | SessionError::LongKey { .. }
+            | SessionError::BadPicture { .. }
             | SessionError::NoSuchOption { .. }
             | SessionError::WrongAnswers { .. } => Fault::BadRequest(message),
             SessionError::QueueFull { .. } => Fault::TooMany(message),

@@ -32,6 +32,8 @@ pub enum SessionError {
     Reference,
     #[error("the key of a prompt may have {most} bytes, not {given}")]
     LongKey { given: usize, most: usize },
+    #[error("the picture in block {block} of the prompt cannot be used: {problem}")]
+    BadPicture { block: usize, problem: String },
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

@@ -13,6 +13,7 @@ mod error;
 mod ledger;
 mod past;
 mod patience;
+mod picture;
 mod prompt;
 mod saving;
 mod told;

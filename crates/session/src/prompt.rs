@@ -11,6 +11,7 @@ use tolka_journal::{Journal, JournalError, Mark, Scope};
 use crate::SessionError;
 use crate::actor::Actor;
 use crate::past::JournalBlobs;
+use crate::picture;
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
 const QUEUE_LIMIT: usize = 100;
@@ -148,6 +149,7 @@ impl Actor {
         if request.content.clone().iter_mut().flat_map(Block::bodies_mut).any(|body| body.blob().is_some()) {
             return Err(SessionError::Reference);
         }
+        request.content = picture::checked(request.content).await?;
         let waiting = self.clerk.tip().queue.len();
         if waiting >= QUEUE_LIMIT {
             return Err(SessionError::QueueFull { waiting });

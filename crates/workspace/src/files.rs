@@ -169,6 +169,18 @@ impl Files {
         let path = self.relative(path)?;
         write::remove(&self.folder, &path, before)
     }
+
+    /// Where a link leads, if one is at the path itself; what it leads to is not looked at.
+    pub fn link(&self, path: &str) -> Result<Option<PathBuf>, FileError> {
+        let path = self.relative(path)?;
+        write::link(&self.folder, &path)
+    }
+
+    /// Removes a link, if it still leads where the caller believes.
+    pub fn remove_link(&self, path: &str, target: &Path) -> Result<(), FileError> {
+        let path = self.relative(path)?;
+        write::remove_link(&self.folder, &path, target)
+    }
 }
 
 /// A path as it is shown: as it is, or quoted as git does where it holds what no line of text can. What is quoted is the

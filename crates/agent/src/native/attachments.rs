@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use percent_encoding::percent_decode_str;
-use tolka_facts::event::{Finish, InputAppended, StepEnded, StepStarted, ToolChanged};
+use tolka_facts::event::{Finish, InputAppended, Model as ModelName, StepEnded, StepStarted, ToolChanged};
 use tolka_facts::{Block, Draft, Json, Time, ToolStatus};
 
 use super::conversation::{Conversation, PATH, no_input};
@@ -19,10 +19,10 @@ const READ: &str = "read";
 /// More than a person attaches by hand; the others are only named.
 const MOST: usize = 20;
 
-/// Reads what the prompt links to into the conversation.
+/// Reads what the prompt links to into the conversation: a step of its own, of the model that the turn is for.
 pub(super) async fn attach(
     content: &[Block],
-    workspace: &Path,
+    (workspace, model): (&Path, &ModelName),
     conversation: &mut Conversation,
     (tools, scene): (&Tools, &Scene<'_>),
     halt: &mut Halt<'_>,
@@ -33,7 +33,7 @@ pub(super) async fn attach(
     }
     let teller = scene.teller;
     let message = teller.ids().message(Time::now());
-    teller.tell(Draft::agent(StepStarted { message: message.clone(), model: None })).await?;
+    teller.tell(Draft::agent(StepStarted { message: message.clone(), model: Some(model.clone()) })).await?;
     let mut calls = Vec::with_capacity(inputs.len());
     for input in inputs {
         let id = conversation.name_attached();
@@ -49,10 +49,11 @@ pub(super) async fn attach(
         teller.tell(Draft::agent(InputAppended { call: id.clone(), text: input.get().to_owned() })).await?;
         calls.push(Call { id, name: READ.to_owned(), input });
     }
-    let finish = Finish::ToolCalls;
-    teller.tell(Draft::agent(StepEnded { message, finish, usage: None, cost: None, kept: None })).await?;
     let inputs: Vec<Json> = calls.iter().map(|call| call.input.clone()).collect();
-    let outcomes = match running::run(tools, calls, scene, halt).await? {
+    let ran = running::run(tools, calls, scene, halt).await?;
+    let finish = if ran.is_ok() { Finish::ToolCalls } else { Finish::Cancelled };
+    teller.tell(Draft::agent(StepEnded { message, finish, usage: None, cost: None, kept: None })).await?;
+    let outcomes = match ran {
         Ok(outcomes) => outcomes,
         Err(why) => return Ok(Err(why)),
     };

@@ -1,26 +1,30 @@
 //! Why a turn failed, in words that say what to do.
 
+use std::time::Duration;
+
 use tolka_facts::event::{Failed, FailureKind, Model as ModelName};
 
 use super::model::{ModelError, ModelErrorKind};
+use super::turn::retry;
 
 pub(super) fn of_model(error: &ModelError, model: &ModelName, tries: u32) -> Failed {
     let (provider, id) = (&model.provider, &model.id);
-    let kind = match error.kind {
-        ModelErrorKind::Auth => FailureKind::Auth,
-        ModelErrorKind::UnknownModel
-        | ModelErrorKind::Overflow
-        | ModelErrorKind::RateLimited
-        | ModelErrorKind::Unavailable
-        | ModelErrorKind::Network
-        | ModelErrorKind::Cut
-        | ModelErrorKind::Rejected => FailureKind::Provider,
+    let (kind, reason) = match error.kind {
+        ModelErrorKind::Auth => (FailureKind::Auth, "auth"),
+        ModelErrorKind::UnknownModel => (FailureKind::Provider, "unknown_model"),
+        ModelErrorKind::Overflow => (FailureKind::Provider, "context_overflow"),
+        ModelErrorKind::RateLimited => (FailureKind::Provider, "rate_limited"),
+        ModelErrorKind::Unavailable => (FailureKind::Provider, "unavailable"),
+        ModelErrorKind::Network => (FailureKind::Provider, "network"),
+        ModelErrorKind::Cut => (FailureKind::Provider, "cut"),
+        ModelErrorKind::Rejected => (FailureKind::Provider, "rejected"),
     };
     let said = error.message.trim_end();
     let message = match error.kind {
-        ModelErrorKind::Overflow => format!(
-            "The conversation is too long for {provider}/{id}: {said} Start a new session, or choose a model that takes more."
-        ),
+        kind if kind.may_pass() && retry::is_too_long(error) => {
+            let wait = error.retry_after.unwrap_or_default();
+            format!("{said} (It asks to be left alone for {}; send the prompt again then.)", in_words(wait))
+        }
         ModelErrorKind::RateLimited | ModelErrorKind::Unavailable | ModelErrorKind::Network | ModelErrorKind::Cut
             if tries > 1 =>
         {
@@ -29,7 +33,7 @@ pub(super) fn of_model(error: &ModelError, model: &ModelName, tries: u32) -> Fai
         _ => said.to_owned(),
     };
     let wait = error.retry_after.map(|wait| wait.as_secs());
-    let details = serde_json::json!({ "provider": provider, "model": id, "retry_after": wait });
+    let details = serde_json::json!({ "provider": provider, "model": id, "retry_after": wait, "reason": reason });
     Failed {
         kind,
         message,
@@ -37,6 +41,15 @@ pub(super) fn of_model(error: &ModelError, model: &ModelName, tries: u32) -> Fai
         retryable: error.kind.may_pass(),
         details: Some(details.into()),
     }
+}
+
+/// About how long, in the unit that people would use.
+fn in_words(time: Duration) -> String {
+    const UNITS: [(u64, &str); 3] = [(86_400, "day"), (3_600, "hour"), (60, "minute")];
+    let seconds = time.as_secs();
+    let (one, unit) = UNITS.into_iter().find(|(one, _)| seconds >= *one).unwrap_or((1, "second"));
+    let count = seconds.div_ceil(one);
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
 pub(super) fn unknown_model(wanted: Option<&ModelName>, known: &[String]) -> Failed {

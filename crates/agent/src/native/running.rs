@@ -79,7 +79,7 @@ pub(super) async fn run_written(
 
 fn unknown(tools: &Tools, call: &Written, mode: &str) -> String {
     let name = &call.name;
-    if tools.specs(BUILD).iter().any(|spec| spec.name == *name) {
+    if tools.specs(BUILD).iter().any(|spec| spec.name.eq_ignore_ascii_case(name.trim())) {
         return format!("`{name}` may not be used in {mode} mode, in which nothing is changed.");
     }
     let known: Vec<String> = tools.specs(mode).into_iter().map(|spec| spec.name).collect();

@@ -1,18 +1,18 @@
 //! A turn that runs: the model is asked, its calls are done, and it is asked again, until it calls for nothing.
 
-mod retry;
+pub(super) mod retry;
 mod step;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tolka_facts::event::{Failed, Finish, Noticed, RetryScheduled, Severity, Stop, UsageSet};
+use tolka_facts::event::{Failed, Finish, Model as ModelName, Noticed, RetryScheduled, Severity, Stop, UsageSet};
 use tolka_facts::{Block, Draft, Json, NoBlobs};
 
 use super::conversation::Conversation;
 use super::halt::{Halt, Why};
 use super::mind::NativeMind;
-use super::model::{Model, Request, ToolSpec};
+use super::model::{Model, ModelError, ModelErrorKind, Request, ToolSpec};
 use super::running::{Repeats, run_written};
 use super::spent::{Spent, Used};
 use super::tools::Scene;
@@ -58,17 +58,29 @@ enum Refused {
     No,
 }
 
+/// What the model has said in this turn. Some end without a word when their calls have done all there was to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Earlier {
+    Nothing,
+    Answers,
+}
+
+/// Answers without a word in one step; it does not help to ask on.
+const EMPTY: u32 = 3;
+
 impl Turn<'_, '_> {
     pub(super) async fn run(mut self, prompt: &Prompt) -> Result<Stopped, Gone> {
         if let Err(why) = self.hear_person(&prompt.content, prompt.context.as_ref()).await? {
             return Ok(Stopped::Halted(why));
         }
         let mut repeats = Repeats::default();
+        let mut earlier = Earlier::Nothing;
         for _ in 0..self.mind.settings.steps {
-            let (answer, finish, refused) = match self.ask().await? {
+            let (answer, finish, refused) = match self.ask(earlier).await? {
                 Asked::Answered(answer, finish, refused) => (answer, finish, refused),
                 Asked::Stopped(stopped) => return Ok(stopped),
             };
+            earlier = Earlier::Answers;
             self.conversation.answer(answer.outputs);
             let ran = match answer.calls.is_empty() {
                 true => Ok(Vec::new()),
@@ -118,7 +130,8 @@ impl Turn<'_, '_> {
     async fn hear_person(&mut self, content: &[Block], context: Option<&Json>) -> Result<Result<(), Why>, Gone> {
         self.conversation.user(prompted::inputs(content, context, &NoBlobs));
         let hands = (&self.mind.tools, &self.scene);
-        attachments::attach(content, &self.mind.workspace, &mut self.conversation, hands, self.halt).await
+        let place = (&*self.mind.workspace, &self.model.about().model);
+        attachments::attach(content, place, &mut self.conversation, hands, self.halt).await
     }
 
     /// Takes in what people have sent to this turn. Whether there was any.
@@ -134,16 +147,23 @@ impl Turn<'_, '_> {
     }
 
     /// Asks until there is a whole answer, or it is in vain.
-    async fn ask(&mut self) -> Result<Asked, Gone> {
+    async fn ask(&mut self, earlier: Earlier) -> Result<Asked, Gone> {
         let name = self.model.about().model.clone();
         let tries = self.mind.settings.tries.max(1);
         let mut failed = 0;
-        let mut open = None;
+        let (mut open, mut empty) = (None, 0);
         loop {
             let mut step = match open.take() {
                 Some(step) => step,
-                None => Step::begin(self.teller, name.clone(), &self.offered).await?,
+                None => {
+                    // Calls may have ended because of the cancel, and before the turn heard of it: no step begins after it.
+                    if let Err(why) = self.halt.or(std::future::ready(())).await {
+                        return Ok(Asked::Stopped(Stopped::Halted(why)));
+                    }
+                    Step::begin(self.teller, name.clone(), &self.offered).await?
+                }
             };
+            let mut is_empty = false;
             let pieces = self.model.ask(Request {
                 system: self.system.clone(),
                 messages: self.conversation.messages(),
@@ -152,12 +172,17 @@ impl Turn<'_, '_> {
             let error = match step.listen(pieces, &mut self.conversation, self.halt).await? {
                 Heard::Ended { finish, is_refusal, usage } => {
                     let used = Used::by(self.model.about(), usage);
-                    let answer = step.end(finish, used);
                     self.spent.add(used);
                     self.used = usage.map(|usage| usage.total());
-                    self.tell_usage().await?;
-                    let refused = if is_refusal { Refused::Yes } else { Refused::No };
-                    return Ok(Asked::Answered(answer, finish, refused));
+                    let is_good = matches!(finish, Finish::Stop | Finish::Unknown) && !is_refusal;
+                    if !is_good || !step.is_empty() {
+                        let answer = step.end(finish, used);
+                        self.tell_usage().await?;
+                        let refused = if is_refusal { Refused::Yes } else { Refused::No };
+                        return Ok(Asked::Answered(answer, finish, refused));
+                    }
+                    (empty, is_empty) = (empty + 1, true);
+                    nothing_said(&name)
                 }
                 Heard::Halted(why) => {
                     step.give_up(Finish::Cancelled, "The turn ended before the model had written this call.").await?;
@@ -166,13 +191,19 @@ impl Turn<'_, '_> {
                 Heard::Failed(error) => error,
             };
             failed += 1;
-            let delay = retry::delay(&error, failed, tries);
+            let delay = retry::delay(&error, failed, tries).filter(|_| empty < EMPTY);
             if step.is_silent() && delay.is_some() {
                 open = Some(step);
             } else {
                 step.give_up(Finish::Error, "The model's answer was cut off.").await?;
             }
             let Some(delay) = delay else {
+                if is_empty && earlier == Earlier::Answers {
+                    let why =
+                        format!("{}/{} was asked {failed} times. Send a prompt to go on.", name.provider, name.id);
+                    notice(self.teller, "The model ended without a word", why).await?;
+                    return Ok(Asked::Stopped(Stopped::Done(Stop::EndTurn)));
+                }
                 let failure = failure::of_model(&error, &name, failed);
                 return Ok(Asked::Stopped(Stopped::Failed(Box::new(failure))));
             };
@@ -197,6 +228,11 @@ impl Turn<'_, '_> {
         let (Some(used), Some(size)) = (self.used, self.model.about().context) else { return Ok(()) };
         self.teller.tell(Draft::agent(UsageSet { used, size, cost: self.spent.of_session() })).await
     }
+}
+
+fn nothing_said(model: &ModelName) -> ModelError {
+    let message = format!("the model {}/{} said nothing", model.provider, model.id);
+    ModelError { kind: ModelErrorKind::Cut, message, status: None, retry_after: None }
 }
 
 pub(super) async fn notice(teller: &Teller, title: &str, description: String) -> Result<(), Gone> {

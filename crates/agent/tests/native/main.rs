@@ -7,6 +7,7 @@ mod script;
 
 mod begins;
 mod demo;
+mod edges;
 mod halted;
 mod rebuilt;
 mod speed;

@@ -189,7 +189,7 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
     let mut is_silent = false;
     for (at, fact) in facts.iter().enumerate() {
         match &fact.event {
-            Event::StepStarted(step) if step.model.is_some() => {
+            Event::StepStarted(_) if !is_attached(&facts[at + 1..]) => {
                 let Some(request) = asked.next() else { break };
                 check_pairs(&request.messages);
                 let again = without_last(hall.sent_after(at).await.messages);
@@ -204,6 +204,12 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
     assert_eq!(asked.next(), None, "{:#?}", names(&facts));
     check_pairs(&hall.sent_after(facts.len()).await.messages);
     check_dialects(&facts, &hall.memory);
+}
+
+/// Whether the step that these facts follow is one that no model was asked for.
+fn is_attached(rest: &[Fact]) -> bool {
+    let mut step = rest.iter().map(|fact| &fact.event).take_while(|event| !matches!(event, Event::StepEnded(_)));
+    step.any(|event| matches!(event, Event::ToolChanged(changed) if changed.call.as_str().starts_with("attached_")))
 }
 
 fn names(facts: &[Fact]) -> Vec<(u64, &'static str)> {

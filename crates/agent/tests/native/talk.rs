@@ -127,7 +127,7 @@ async fn what_will_not_pass_fails_at_once_and_says_what_to_do() {
     for (kind, expected, words) in [
         (ModelErrorKind::Auth, FailureKind::Auth, "It is Auth."),
         (ModelErrorKind::UnknownModel, FailureKind::Provider, "It is UnknownModel."),
-        (ModelErrorKind::Overflow, FailureKind::Provider, "Start a new session"),
+        (ModelErrorKind::Overflow, FailureKind::Provider, "It is Overflow."),
         (ModelErrorKind::Rejected, FailureKind::Provider, "It is Rejected."),
     ] {
         let model = Script::new(vec![vec![Line::Fails(kind)]]);
@@ -135,8 +135,10 @@ async fn what_will_not_pass_fails_at_once_and_says_what_to_do() {
         let ended = hall.say("Hi").await;
         let failure = ended.failure.unwrap();
         assert_eq!((ended.stop, failure.kind, failure.retryable), (Stop::Failed, expected, false), "{kind:?}");
-        assert!(failure.message.contains(words), "{}", failure.message);
+        assert_eq!(failure.message, words);
         assert_eq!(model.asked().len(), 1);
+        let is_overflow = failure.details.unwrap().get().contains("\"context_overflow\"");
+        assert_eq!(is_overflow, kind == ModelErrorKind::Overflow);
     }
 }
 
@@ -147,8 +149,10 @@ async fn a_provider_that_wants_a_long_rest_is_left_alone() {
     let ended = hall.say("Hi").await;
     assert_eq!(ended.stop, Stop::Failed);
     assert_eq!(model.asked().len(), 1);
-    let details = ended.failure.unwrap().details.unwrap();
-    assert!(details.get().contains("3600"), "{details:?}");
+    let failure = ended.failure.unwrap();
+    assert!(failure.message.contains("left alone for 1 hour;"), "{}", failure.message);
+    let details = failure.details.unwrap();
+    assert!(details.get().contains("3600") && details.get().contains("\"rate_limited\""), "{details:?}");
 }
 
 #[tokio::test(start_paused = true)]

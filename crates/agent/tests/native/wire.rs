@@ -87,7 +87,7 @@ async fn a_long_turn_goes_over_both_wires() {
         let stops = [hall.say("Thanks").await.stop, hall.say("Do evil").await.stop];
         assert_eq!(stops, [Stop::EndTurn, Stop::Refusal], "{wire:?}");
         let failure = hall.say("And now?").await.failure.unwrap();
-        assert!(failure.message.contains("Start a new session"), "{wire:?}: {}", failure.message);
+        assert!(failure.message.contains("Go on in a new session"), "{wire:?}: {}", failure.message);
         let facts = hall.facts();
         let expected = [
             Finish::ToolCalls,

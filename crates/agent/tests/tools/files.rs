@@ -227,6 +227,39 @@ async fn a_file_is_written_over_only_by_who_has_seen_it() {
 }
 
 #[tokio::test]
+async fn what_the_model_made_of_a_file_it_has_seen() {
+    let mut hall = Hall::open();
+    hall.put("a.txt", "one\n");
+    hall.call("edit", json!({ "filePath": "a.txt", "oldString": "one", "newString": "two" })).await.went_well();
+    hall.call("write", json!({ "filePath": "a.txt", "content": "three\n" })).await.went_well();
+    let patch = "*** Begin Patch\n*** Update File: b.txt\n@@\n-one\n+two\n*** End Patch";
+    hall.put("b.txt", "one\n");
+    hall.call("apply_patch", json!({ "patchText": patch })).await.went_well();
+    hall.call("write", json!({ "filePath": "b.txt", "content": "three\n" })).await.went_well();
+    assert_eq!((hall.get("a.txt").as_str(), hall.get("b.txt").as_str()), ("three\n", "three\n"));
+}
+
+#[tokio::test]
+async fn of_a_link_that_leads_out_only_the_link_is_deleted() {
+    let mut hall = Hall::open();
+    let outside = hall.data.join("outside");
+    std::fs::create_dir_all(&outside).unwrap();
+    std::fs::write(outside.join("theirs"), "x").unwrap();
+    for (n, target) in [outside.join("theirs"), outside.clone(), outside.join("nothing")].iter().enumerate() {
+        let link = hall.workspace.join("link");
+        std::os::unix::fs::symlink(target, &link).unwrap();
+        hall.call("delete", json!({ "filePath": "link" })).await.went_well();
+        assert!(link.symlink_metadata().is_err(), "{target:?}");
+        assert_eq!(std::fs::read_to_string(outside.join("theirs")).unwrap(), "x");
+        let changed = hall.changed();
+        assert_eq!((changed.len(), changed[n].operation), (n + 1, FileOperation::Delete));
+    }
+    std::os::unix::fs::symlink(&outside, hall.workspace.join("out")).unwrap();
+    hall.call("delete", json!({ "filePath": "out/theirs" })).await.failed("leads out of the workspace");
+    assert!(outside.join("theirs").exists());
+}
+
+#[tokio::test]
 async fn line_ends_stay_as_they_are() {
     let mut hall = Hall::open();
     hall.put("dos.txt", "one\r\ntwo\r\n");

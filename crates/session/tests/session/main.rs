@@ -437,6 +437,33 @@ async fn a_reference_in_a_prompt_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_broken_picture_is_refused_at_the_door() {
+    let world = World::new();
+    let session = world.session().await;
+    let before = world.facts(&session).await.len();
+    let large = "AAAA".repeat((20 << 20) / 3 + 2);
+    for (data, mime, words) in [
+        ("!!notb64", "image/png", "not base64"),
+        ("aGk", "image/png", "not base64"),
+        ("", "image/png", "it is empty"),
+        ("aGk=", "text/plain", "`text/plain` is no type of pictures"),
+        ("aGk=", "image/", "is no type of pictures"),
+        (&*large, "image/png", "more than 20 MB"),
+    ] {
+        let picture = Block::Image { data: data.into(), mime: mime.into(), uri: None };
+        let content = vec![Block::text("Look"), picture];
+        let refused = world.desk.prompt(&session, PromptRequest { content, ..PromptRequest::default() }).await;
+        let Err(error @ SessionError::BadPicture { block: 2, .. }) = refused else { panic!("{mime}: {refused:?}") };
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    assert_eq!(world.facts(&session).await.len(), before, "nothing is queued");
+    let picture = Block::Image { data: "aGk=".into(), mime: "image/png".into(), uri: None };
+    let content = vec![Block::text("measure"), picture];
+    world.desk.prompt(&session, PromptRequest { content, ..PromptRequest::default() }).await.unwrap();
+    world.ended(&session, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_its_agent_a_session_can_be_read_and_its_prompts_wait() {
     let world = World::new();
     let session = world.session().await;

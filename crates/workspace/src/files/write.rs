@@ -1,12 +1,16 @@
 //! Putting a whole file in its place, or taking it away.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    Access, AtFlags, FileType, Mode, OFlags, Stat, accessat, fchmod, fchown, fstat, linkat, openat, renameat, unlinkat,
+    Access, AtFlags, FileType, Mode, OFlags, Stat, accessat, fchmod, fchown, fstat, linkat, openat, readlinkat,
+    renameat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -71,6 +75,31 @@ pub(super) fn remove(folder: &Folder, path: &str, before: &[u8]) -> Result<(), F
         Errno::NOENT => FileError::Changed { path: path.to_owned() },
         error => unwritable(path, error),
     })
+}
+
+pub(super) fn link(folder: &Folder, path: &str) -> Result<Option<PathBuf>, FileError> {
+    match folder.place(path, LastLink::Refused, Missing::Refused) {
+        Ok(place) => target(&place, path),
+        Err(WalkError::Failed(Errno::NOENT | Errno::ISDIR)) => Ok(None),
+        Err(error) => Err(walked(path, error)),
+    }
+}
+
+pub(super) fn remove_link(folder: &Folder, path: &str, expected: &Path) -> Result<(), FileError> {
+    let place = folder.place(path, LastLink::Refused, Missing::Refused).map_err(|error| walked(path, error))?;
+    if target(&place, path)?.as_deref() != Some(expected) {
+        return Err(FileError::Changed { path: path.to_owned() });
+    }
+    unlinkat(&place.folder, &place.name, AtFlags::empty()).map_err(|error| unwritable(path, error))
+}
+
+fn target(place: &Place, path: &str) -> Result<Option<PathBuf>, FileError> {
+    match readlinkat(&place.folder, &place.name, Vec::new()) {
+        Ok(target) => Ok(Some(OsString::from_vec(target.into_bytes()).into())),
+        // What it says of anything but a link.
+        Err(Errno::INVAL | Errno::NOENT) => Ok(None),
+        Err(error) => Err(FolderError::Unreadable { path: path.to_owned(), error: error.into() }.into()),
+    }
 }
 
 /// The file at a place; `None` if nothing is there, an error for what is no file.

@@ -97,6 +97,10 @@ fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
             });
             conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
         }
+        // Whatever became of the step, each file that it read or not is the person's word.
+        Role::Agent if is_attached(&message.parts) => {
+            step(conversation, &message.parts, message.kept.as_ref(), blobs);
+        }
         Role::Agent => match message.finish {
             Some(Finish::Error) if !has_acted(&message.parts) => {}
             Some(Finish::Cancelled | Finish::Error) => broken_off(conversation, &message.parts, blobs),
@@ -105,6 +109,11 @@ fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
             }
         },
     }
+}
+
+/// Whether no model made this step: it read what a prompt brought along.
+fn is_attached(parts: &[Part]) -> bool {
+    parts.iter().any(|part| matches!(part, Part::Tool(tool) if tool.call.as_str().starts_with(ATTACHED)))
 }
 
 /// Whether calls of the step were run, or about to be: all of its answer was there. Calls in an answer that was cut off fail.

@@ -250,7 +250,10 @@ impl Exchange {
             // What was refused before the first word is inside of it.
             genai::Error::WebStream { cause, error, .. } => match error.downcast_ref::<genai::Error>() {
                 Some(inner) => self.failed(inner),
-                None => self.accuser.cut(cause),
+                None => {
+                    tracing::debug!(problem = self.words(cause), "an answer broke off");
+                    self.accuser.cut("the connection broke in the middle")
+                }
             },
             genai::Error::StreamParse { .. } => self.accuser.garbled(&problem.to_string()),
             genai::Error::RequiresApiKey { .. }

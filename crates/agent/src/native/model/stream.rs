@@ -168,7 +168,10 @@ impl<R: Reading> Exchange<R> {
         let Some(body) = &mut self.body else { return self.lost.take().map_or(Ok(None), Err) };
         match timeout(patience, body.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk),
-            Ok(Err(problem)) => Err(self.accuser.cut(&causes(&problem.without_url()))),
+            Ok(Err(problem)) => {
+                tracing::debug!(problem = causes(&problem.without_url()), "an answer broke off");
+                Err(self.accuser.cut("the connection broke in the middle"))
+            }
             Err(_) => Err(self.accuser.cut(&format!("it was silent for {patience:?}"))),
         }
     }
@@ -237,8 +240,9 @@ impl<R: Reading> Exchange<R> {
 
     fn unreachable(&self, url: &Url, problem: reqwest::Error) -> ModelError {
         if !problem.is_connect() {
-            let what = format!("before its first word: {}", causes(&problem.without_url()));
-            return ModelError { kind: ModelErrorKind::Network, ..self.accuser.cut(&what) };
+            tracing::debug!(problem = causes(&problem.without_url()), "no answer began");
+            let what = "the connection broke before its first word";
+            return ModelError { kind: ModelErrorKind::Network, ..self.accuser.cut(what) };
         }
         let advice = if is_loopback(url) { "Is it running?" } else { "Check the network and the base URL." };
         let causes = causes(&problem.without_url());

@@ -222,8 +222,8 @@ impl Act<'_> {
                 "The user rejected permission to use this specific tool call with the following feedback: {reason}"
             ))),
             Answer::Unanswered => Err(Stop::failed(
-                "Nobody answered the request for permission, so it counts as refused. Go on without this, or end and say \
-                 what is needed.",
+                "Nobody answered the request for permission, so this was not done. It can be asked for again when \
+                 somebody is there.",
             )),
             Answer::Cancelled => Err(Stop::Cancelled(None)),
         }

@@ -12,7 +12,7 @@ use tolka_facts::event::OutputAppended;
 use tolka_workspace::command::{Exit, Heard, Job, Running};
 
 use super::act::{Act, Done, Stop};
-use super::field::{COMMAND, DESCRIPTION, Fields, TIMEOUT, WORKDIR};
+use super::field::{DESCRIPTION, Fields, TIMEOUT, WORKDIR};
 use super::outcome;
 use super::read::fields as map;
 use crate::Effect;
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_millis(250);
 const LONG_GRACE: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
-    let line = fields.need_words(COMMAND)?;
+    let line = fields.command()?;
     let description = fields.words(DESCRIPTION);
     let time_limit = time_limit(fields, act.tools.settings.command)?;
     let folder = match fields.words(WORKDIR) {

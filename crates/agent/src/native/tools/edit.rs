@@ -32,9 +32,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
     act.running_for_good(&path, &[&path]).await?;
     act.make(&change).await?;
-    if let Some(after) = change.after.as_ref().filter(|_| act.tools.memory.is_seen(&path, &before)) {
-        act.tools.memory.has_seen(&path, after);
-    }
+    change.after.iter().for_each(|after| act.tools.memory.has_seen(&path, after));
     let absolute = act.absolute(&path);
     let mut metadata = map(json!({
         "diagnostics": {},

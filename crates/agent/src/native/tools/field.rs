@@ -47,7 +47,7 @@ impl Fields {
         names.iter().find_map(|name| self.0.get(*name)).filter(|value| !value.is_null())
     }
 
-    /// A text, or what can only be meant as one. A list of words is a command of another agent's making.
+    /// A text, or what can only be meant as one.
     pub(super) fn text(&self, names: &[&str]) -> Option<String> {
         match self.find(names)? {
             Value::String(text) => Some(text.clone()),
@@ -68,6 +68,27 @@ impl Fields {
 
     pub(super) fn need_words(&self, names: &[&str]) -> Result<String, Stop> {
         self.words(names).ok_or_else(|| missing(names))
+    }
+
+    /// A command line. Other agents take a list of words: it is the line that means these words to a shell.
+    pub(super) fn command(&self) -> Result<String, Stop> {
+        let words = match self.find(COMMAND) {
+            Some(Value::Array(words)) if !words.is_empty() => words,
+            Some(value @ (Value::Array(_) | Value::Object(_))) => {
+                return Err(Stop::Failed(format!(
+                    "`{}` is a string, the whole command line, and not {value}",
+                    COMMAND[0]
+                )));
+            }
+            _ => return self.need_words(COMMAND),
+        };
+        let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+        match words.as_deref() {
+            None => Err(Stop::Failed(format!("`{}` is a string, the whole command line", COMMAND[0]))),
+            // Nobody's program is called so: it is a line in brackets.
+            Some([line]) => Ok((*line).to_owned()),
+            Some(words) => Ok(words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")),
+        }
     }
 
     pub(super) fn number(&self, names: &[&str]) -> Result<Option<u64>, Stop> {
@@ -101,6 +122,15 @@ impl Fields {
             }
             _ => Err(missing(names)),
         }
+    }
+}
+
+/// A word that a shell takes as it stands.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
     }
 }
 

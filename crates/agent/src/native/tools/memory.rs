@@ -43,7 +43,7 @@ impl Memory {
         !self.is_partial_told.swap(true, Ordering::Relaxed)
     }
 
-    /// The model knows that this is in the file.
+    /// The model knows that this is in the file: it has read it, or made it so.
     pub(super) fn has_seen(&self, path: &str, content: &Content) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         if inner.seen.len() >= SEEN {

@@ -30,10 +30,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     act.effect(carried_out(act.hand(), plan, changes.clone())).await?;
     let memory = &act.tools.memory;
     for change in changes.iter() {
-        let was_known = change.before.as_ref().is_none_or(|before| memory.is_seen(&change.path, before));
-        if let Some(after) = change.after.as_ref().filter(|_| was_known) {
-            memory.has_seen(&change.path, after);
-        }
+        change.after.iter().for_each(|after| memory.has_seen(&change.path, after));
     }
     let output = format!("Success. Updated the following files:\n{}", lines(&changes));
     let sides = changes.iter().flat_map(|change| [&change.before, &change.after]);

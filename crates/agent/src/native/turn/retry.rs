@@ -16,7 +16,7 @@ pub(super) fn delay(error: &ModelError, failed: u32, tries: u32) -> Option<Durat
         return None;
     }
     match error.retry_after {
-        Some(wanted) if wanted > OBEYED => None,
+        Some(_) if is_too_long(error) => None,
         // Asked for no wait at all, many would come back at once.
         Some(wanted) => Some(wanted + spread(FIRST)),
         None => {
@@ -24,6 +24,11 @@ pub(super) fn delay(error: &ModelError, failed: u32, tries: u32) -> Option<Durat
             Some(doubled / 2 + spread(doubled / 2))
         }
     }
+}
+
+/// Whether the provider wants a longer rest than we wait for.
+pub(in crate::native) fn is_too_long(error: &ModelError) -> bool {
+    error.retry_after.is_some_and(|wanted| wanted > OBEYED)
 }
 
 /// Anything from nothing to `most`, so that those who failed together do not come back together.

@@ -98,6 +98,27 @@ impl<'a> Step<'a> {
         self.parts.is_empty()
     }
 
+    /// Whether the model has ended without a word for anybody and without a call. Thoughts answer nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| match part {
+            Spoken::Text { text, .. } => text.trim().is_empty(),
+            Spoken::Thought { .. } => true,
+            Spoken::Call(_) => false,
+        })
+    }
+
+    /// What a tool is called here. Models do not agree on capitals; what fits one tool only is that one.
+    fn offered_name(&self, name: String) -> String {
+        if self.offered.contains(&name) {
+            return name;
+        }
+        let mut alike = self.offered.iter().filter(|known| known.eq_ignore_ascii_case(name.trim()));
+        match (alike.next(), alike.next()) {
+            (Some(known), None) => known.clone(),
+            _ => name,
+        }
+    }
+
     pub(super) async fn listen(
         &mut self,
         mut pieces: Pieces,
@@ -116,7 +137,7 @@ impl<'a> Step<'a> {
                 Piece::Thought(text) => self.thought(text).await?,
                 Piece::ThoughtEnded { kept } => self.thought_ended(kept),
                 Piece::CallBegan { slot, id, name } => {
-                    let id = conversation.name_call(id);
+                    let (id, name) = (conversation.name_call(id), self.offered_name(name));
                     self.call_began(Written {
                         slot,
                         id,
