@@ -99,7 +99,7 @@ fn faults_are_known_in_every_shape() {
         (400, r#"{"error":"prompt too long; exceeded max context length by 4 tokens"}"#, Overflow),
         (
             400,
-            r#"{"error":{"message":"registry.ollama.ai/library/x does not support tools","type":"api_error"}}"#,
+            r#"{"error":{"message":"models.example/x does not support tools","type":"api_error"}}"#,
             Rejected,
         ),
         // OpenRouter
