@@ -97,11 +97,7 @@ fn faults_are_known_in_every_shape() {
             UnknownModel,
         ),
         (400, r#"{"error":"prompt too long; exceeded max context length by 4 tokens"}"#, Overflow),
-        (
-            400,
-            r#"{"error":{"message":"models.example/x does not support tools","type":"api_error"}}"#,
-            Rejected,
-        ),
+        (400, r#"{"error":{"message":"models.example/x does not support tools","type":"api_error"}}"#, Rejected),
         // OpenRouter
         (402, r#"{"error":{"message":"Insufficient credits","code":402}}"#, Auth),
         (400, r#"{"error":{"message":"x is not a valid model ID","code":400}}"#, UnknownModel),
