@@ -29,14 +29,9 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     let named = path.clone();
     let change = Arc::new(act.looking(move |_| Change::new(&named, Some(before), None)).await?);
-    act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
-    act.running_for_good(&path, &[&path]).await?;
-    act.make(&change).await?;
-    let absolute = act.absolute(&path);
-    let mut metadata = map(json!({ "filepath": absolute, "diff": change.diff.text, "truncated": false }));
-    metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
-    let output = "Deleted file successfully.".to_owned();
-    Ok(Done { title: path, output, metadata, content: vec![change.content(absolute)], ..Done::default() })
+    act.carry_out(&path, &change).await?;
+    let metadata = json!({ "filepath": act.absolute(&path), "diff": change.diff.text, "truncated": false });
+    Ok(act.changed(path, &change, "Deleted file successfully.", metadata))
 }
 
 async fn unlink(act: &Act<'_>, path: String, target: PathBuf) -> Result<Done, Stop> {

@@ -6,10 +6,8 @@ use serde_json::json;
 use tolka_workspace::edit::{Places, replace};
 
 use super::act::{Act, Done, Stop};
-use super::ask::Want;
 use super::change::{Change, Content};
 use super::field::{ALL, FILE, Fields, NEW, OLD};
-use super::read::fields as map;
 
 pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let path = act.relative(&fields.need_words(FILE)?)?;
@@ -29,18 +27,14 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             Ok::<_, Stop>((edited.places, edited.is_tolerant, Arc::new(change)))
         })
         .await??;
-    act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
-    act.running_for_good(&path, &[&path]).await?;
-    act.make(&change).await?;
-    change.after.iter().for_each(|after| act.tools.memory.has_seen(&path, after));
-    let absolute = act.absolute(&path);
-    let mut metadata = map(json!({
+    act.carry_out(&path, &change).await?;
+    let metadata = json!({
         "diagnostics": {},
-        "filepath": absolute,
+        "filepath": act.absolute(&path),
         "diff": change.diff.text,
         "truncated": false,
-    }));
-    metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
+    });
+    let mut done = act.changed(path, &change, "Edit applied successfully.", metadata);
     let mut notes = Vec::new();
     if places > 1 {
         notes.push(format!("[{} places were replaced]", places));
@@ -51,10 +45,9 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         );
     }
     if !notes.is_empty() {
-        metadata.insert("note".to_owned(), notes.join("\n").into());
+        done.metadata.insert("note".to_owned(), notes.join("\n").into());
     }
-    let output = "Edit applied successfully.".to_owned();
-    Ok(Done { title: path, output, metadata, content: vec![change.content(absolute)], ..Done::default() })
+    Ok(done)
 }
 
 pub(super) fn not_text(path: &str) -> Stop {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tolka_workspace::files::{FileError, Files};
 use tolka_workspace::folder::FolderError;
 use tolka_workspace::limits;
@@ -34,21 +34,15 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         Change::new(&named, before, Some(Content::new(content.into_bytes())))
     };
     let change = Arc::new(act.looking(compare).await?);
-    act.leave(Want::edit(&[&path], path.clone(), &change.diff.text), &[&path]).await?;
-    act.running_for_good(&path, &[&path]).await?;
-    act.make(&change).await?;
-    change.after.iter().for_each(|after| act.tools.memory.has_seen(&path, after));
-    let absolute = act.absolute(&path);
-    let mut metadata = map(json!({
+    act.carry_out(&path, &change).await?;
+    let metadata = json!({
         "diagnostics": {},
-        "filepath": absolute,
+        "filepath": act.absolute(&path),
         "exists": change.before.is_some(),
         "diff": change.diff.text,
         "truncated": false,
-    }));
-    metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
-    let output = "Wrote file successfully.".to_owned();
-    Ok(Done { title: path, output, metadata, content: vec![change.content(absolute)], ..Done::default() })
+    });
+    Ok(act.changed(path, &change, "Wrote file successfully.", metadata))
 }
 
 /// The model is shown lines without their ends, so it cannot know of these.
@@ -62,6 +56,24 @@ impl Act<'_> {
     pub(super) async fn content(&self, path: &str) -> Result<Option<Content>, Stop> {
         let (workspace, path) = (self.workspace(), path.to_owned());
         self.looking(move |_| content(&workspace, &path)).await?
+    }
+
+    /// Asks for leave for a change of one file, makes it, and remembers what the model knows of the file now.
+    pub(super) async fn carry_out(&self, path: &str, change: &Arc<Change>) -> Result<(), Stop> {
+        self.leave(Want::edit(&[path], path.to_owned(), &change.diff.text), &[path]).await?;
+        self.running_for_good(path, &[path]).await?;
+        self.make(change).await?;
+        change.after.iter().for_each(|after| self.tools.memory.has_seen(path, after));
+        Ok(())
+    }
+
+    /// What there is to say of a change of one file: `metadata`, and the change itself.
+    pub(super) fn changed(&self, path: String, change: &Change, output: &str, metadata: Value) -> Done {
+        let absolute = self.absolute(&path);
+        let mut metadata = map(metadata);
+        metadata.extend(change.filediff(&absolute).map(|filediff| ("filediff".to_owned(), filediff)));
+        let content = vec![change.content(absolute)];
+        Done { title: path, output: output.to_owned(), metadata, content, ..Done::default() }
     }
 
     /// Makes a change on the disk, unless somebody else was faster, and tells of it.
