@@ -9,10 +9,9 @@ use tolka_facts::event::{Finish, InputAppended, Model as ModelName, StepEnded, S
 use tolka_facts::{Block, Draft, Json, Time, ToolStatus};
 
 use super::conversation::{Conversation, PATH, no_input};
-use super::halt::{Halt, Why};
 use super::kind::kind_of;
-use super::running;
 use super::tools::{Call, Scene, Tools};
+use super::turn::{self, Halt, Why};
 use crate::Gone;
 
 const READ: &str = "read";
@@ -50,7 +49,7 @@ pub(super) async fn attach(
         calls.push(Call { id, name: READ.to_owned(), input });
     }
     let inputs: Vec<Json> = calls.iter().map(|call| call.input.clone()).collect();
-    let ran = running::run(tools, calls, scene, halt).await?;
+    let ran = turn::run(tools, calls, scene, halt).await?;
     let finish = if ran.is_ok() { Finish::ToolCalls } else { Finish::Cancelled };
     teller.tell(Draft::agent(StepEnded { message, finish, usage: None, cost: None, kept: None })).await?;
     let outcomes = match ran {

@@ -8,13 +8,12 @@ use tolka_facts::event::{Failed, Model as ModelName, SessionChanged, Stop};
 use tolka_facts::{Draft, View};
 
 use super::conversation::{Eyes, Recollection};
-use super::halt::{Halt, Why};
 use super::model::{Model, ToolSpec};
 use super::settings::{Settings, Titles};
 use super::spent::Spent;
 use super::title::{self, Named, Naming};
 use super::tools::{Scene, Tools};
-use super::turn::{Stopped, Turn, notice};
+use super::turn::{Halt, Stopped, Turn, Why, notice};
 use super::{failure, instructions};
 use crate::{BUILD, Ended, Gone, Mind, PLAN, Place, Prompt, Running, Teller, UNNAMED, is_meant};
 

@@ -1,6 +1,8 @@
 //! A turn that runs: the model is asked, its calls are done, and it is asked again, until it calls for nothing.
 
+mod halt;
 pub(super) mod retry;
+mod running;
 mod step;
 
 use std::collections::HashSet;
@@ -10,17 +12,18 @@ use tolka_facts::event::{Failed, Finish, Model as ModelName, Noticed, RetrySched
 use tolka_facts::{Block, Draft, Json, NoBlobs};
 
 use super::conversation::Conversation;
-use super::halt::{Halt, Why};
 use super::mind::NativeMind;
 use super::model::{Model, ModelError, ModelErrorKind, Request, ToolSpec};
-use super::running::{Repeats, run_written};
 use super::spent::{Spent, Used};
 use super::tools::Scene;
 use super::{attachments, failure, prompted};
 use crate::{Gone, Prompt, Teller};
+use running::{Repeats, run_written};
 use step::{Answer, Heard, Step};
 
-pub(super) use step::{INVALID, Written};
+pub(super) use halt::{Halt, Why};
+pub(super) use running::run;
+pub(super) use step::INVALID;
 
 /// Why a turn is over.
 pub(super) enum Stopped {

@@ -6,7 +6,7 @@ use crate::{Cancel, CancelSwitch, Teller, cancel};
 
 /// Why a turn stops in the middle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(in crate::native) enum Why {
     Cancelled,
     /// The turn has had all the time that it may take.
     TimeUp,
@@ -14,7 +14,7 @@ pub(super) enum Why {
 
 /// What ends every wait of a turn. One for the whole turn: a model says thousands of pieces, and none of them should
 /// set up a timer.
-pub(super) struct Halt<'a> {
+pub(in crate::native) struct Halt<'a> {
     signal: Pin<Box<dyn Future<Output = Why> + Send + 'a>>,
     fired: Option<Why>,
     /// What the tools listen to: they end in the same way whatever stops the turn.
@@ -24,7 +24,7 @@ pub(super) struct Halt<'a> {
 
 impl<'a> Halt<'a> {
     /// `time` is what the turn may work; to wait for a person is no work.
-    pub(super) fn new(teller: &'a Teller, time: Duration) -> Self {
+    pub(in crate::native) fn new(teller: &'a Teller, time: Duration) -> Self {
         let signal = Box::pin(async move {
             tokio::select! {
                 biased;
@@ -37,12 +37,12 @@ impl<'a> Halt<'a> {
     }
 
     /// Fires when the turn stops, as soon as that is noticed.
-    pub(super) fn cancel(&self) -> Cancel {
+    pub(in crate::native) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
 
     /// Does it, unless the turn stops first.
-    pub(super) async fn or<T>(&mut self, wanted: impl Future<Output = T>) -> Result<T, Why> {
+    pub(in crate::native) async fn or<T>(&mut self, wanted: impl Future<Output = T>) -> Result<T, Why> {
         if let Some(why) = self.fired {
             return Err(why);
         }

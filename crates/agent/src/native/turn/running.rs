@@ -7,8 +7,8 @@ use tolka_facts::event::ToolChanged;
 use tolka_facts::{CallId, Draft, NoBlobs, Tool, ToolStatus};
 
 use super::halt::{Halt, Why};
-use super::tools::{Call, Outcome, Scene, Tools};
-use super::turn::Written;
+use super::step::Written;
+use crate::native::tools::{Call, Outcome, Scene, Tools};
 use crate::{BUILD, Gone};
 
 /// Tools end their calls themselves when the turn stops. A session waits little longer than this for a mind.
@@ -19,7 +19,7 @@ const LONG_GRACE: Duration = Duration::from_secs(5);
 const SHOWN: usize = 400;
 
 /// Runs calls, and lets the tools say what was cancelled.
-pub(super) async fn run(
+pub(in crate::native) async fn run(
     tools: &Tools,
     calls: Vec<Call>,
     scene: &Scene<'_>,

@@ -12,8 +12,8 @@ use tolka_facts::event::{
 };
 use tolka_facts::{CallId, Draft, Json, MessageId, PartId, Time, ToolStatus};
 
+use super::halt::{Halt, Why};
 use crate::native::conversation::{Conversation, Kept, input_of, no_input};
-use crate::native::halt::{Halt, Why};
 use crate::native::kind::kind_of;
 use crate::native::model::{ModelError, ModelErrorKind, Output, Piece, Pieces};
 use crate::native::spent::Used;
@@ -43,26 +43,26 @@ enum Spoken {
 
 /// A call as the model wrote it.
 #[derive(Debug, Clone)]
-pub(in crate::native) struct Written {
+pub(super) struct Written {
     slot: usize,
-    pub(in crate::native) id: CallId,
+    pub(super) id: CallId,
     /// As the model named it.
-    pub(in crate::native) name: String,
-    pub(in crate::native) is_offered: bool,
+    pub(super) name: String,
+    pub(super) is_offered: bool,
     text: String,
 }
 
 impl Written {
-    pub(in crate::native) fn input(&self) -> Result<Json, String> {
+    pub(super) fn input(&self) -> Result<Json, String> {
         input_of(&self.text)
     }
 
     /// What the conversation and clients call it.
-    pub(in crate::native) fn shown_name(&self) -> &str {
+    pub(super) fn shown_name(&self) -> &str {
         if self.is_offered { &self.name } else { INVALID }
     }
 
-    pub(in crate::native) fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 }
