@@ -8,7 +8,7 @@ pub(crate) struct Follow {
     journal: Arc<dyn Journal>,
     scope: Scope,
     at: u64,
-    head: watch::Receiver<u64>,
+    pub(super) head: watch::Receiver<u64>,
 }
 
 impl Follow {
@@ -45,8 +45,12 @@ impl Follow {
     }
 
     /// Nothing will come any more: the session has been purged.
-    pub(crate) fn is_gone(&self) -> bool {
-        self.head.is_closed() || *self.head.borrow() < self.at
+    ///
+    /// A head that is behind does not say so. The disk has a fact a moment before its bell rings, and whoever reads the
+    /// disk then is ahead; only if the fact that was read last is there no more has the session been purged.
+    pub(crate) async fn is_gone(&self) -> Result<bool, JournalError> {
+        let is_behind = matches!(self.scope, Scope::Session(_)) && *self.head.borrow() < self.at;
+        Ok(self.head.is_closed() || (is_behind && self.journal.read(&self.scope, self.at - 1, 1).await?.is_empty()))
     }
 
     pub(crate) fn has_more(&self) -> bool {

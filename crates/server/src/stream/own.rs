@@ -53,7 +53,7 @@ impl Own {
         let mut own = own.unwrap_or_else(|| Box::new(Own::new(&tongues, channel, cursor)));
         let page = own.follow.ready(own.limit).await?;
         if page.is_empty() {
-            return Ok(if own.follow.is_gone() { Read::Gone } else { Read::CaughtUp });
+            return Ok(if own.follow.is_gone().await? { Read::Gone } else { Read::CaughtUp });
         }
         let chunk = own.voice.speak(&page, cursor, tongues.budget().write()).await?;
         let told = page.partition_point(|entry| entry.place <= chunk.to);

@@ -9,11 +9,11 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tolka_dialect::Dialect;
-use tolka_facts::{Fact, SessionId};
-use tolka_journal::{Append, Journal, Sqlite, SqliteOptions};
+use tolka_facts::{Fact, Head, SessionId};
+use tolka_journal::{Append, Journal, Scope, Sqlite, SqliteOptions};
 
 use super::budget::LIMIT;
-use super::{Channel, Cursor, Dress, Reader, Tongues, Until, Whose};
+use super::{Channel, Cursor, Dress, Follow, Reader, Tongues, Until, Whose};
 
 const MIB: usize = 1024 * 1024;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -83,6 +83,25 @@ async fn settle() {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
+}
+
+/// The disk has a fact a moment before its bell rings: a reader of the disk is ahead then, and nothing is purged.
+#[tokio::test]
+async fn a_reader_ahead_of_the_bell_does_not_take_the_session_for_purged() {
+    let house = House::new().await;
+    let scope = Scope::Session(SessionId::from("ses_1"));
+    let mut follow = Follow::new(house.journal.clone(), scope.clone(), house.told);
+    let (_bell, late) = watch::channel(house.told - 1);
+    follow.head = late;
+    assert!(follow.ready(1).await.unwrap().is_empty());
+    assert!(!follow.is_gone().await.unwrap());
+
+    let fact = Fact { seq: house.told + 1, ..(*house.journal.read(&scope, 0, 1).await.unwrap()[0].fact).clone() };
+    let head = Head { id: SessionId::from("ses_1"), deleted: true, ..Head::default() };
+    let deletion = Append { facts: vec![Arc::new(fact)], head: Some(head), ..Append::default() };
+    house.journal.append(deletion).await.unwrap();
+    house.journal.purge(&SessionId::from("ses_1")).await.unwrap();
+    assert!(follow.is_gone().await.unwrap());
 }
 
 #[tokio::test]
