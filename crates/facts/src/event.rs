@@ -213,10 +213,63 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<String>,
     }
 
-    CheckpointSaved = "checkpoint_saved" { checkpoint: String, files: u64 }
-    RewindStarted = "rewind_started" { checkpoint: String, message: MessageId }
-    Rewound = "rewound" { checkpoint: String, message: MessageId, files: Vec<String> }
-    Unrewound = "unrewound" { checkpoint: String, files: Vec<String> }
+    /// The workspace was saved. The snapshot before a turn is told by the fact that starts it.
+    CheckpointSaved = "checkpoint_saved" {
+        checkpoint: String,
+        files: u64,
+        #[serde(skip_serializing_if = "Option::is_none", default)] moment: Option<Moment>,
+        /// The turn that it was saved after.
+        #[serde(skip_serializing_if = "Option::is_none", default)] turn: Option<TurnId>,
+        /// What the turn changed, by its commands too.
+        #[serde(skip_serializing_if = "Option::is_none", default)] changes: Option<Changes>,
+        /// What has changed since the session began, or since its changes were last approved.
+        #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
+        /// Sessions whose turns ran in the same folder meanwhile: what nobody told may be theirs.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)] beside: Vec<SessionId>,
+    }
+    /// Logged before anything is touched: a restore that is cut off is taken up from here.
+    RewindStarted = "rewind_started" {
+        /// The files go back to it. `None`: they stay.
+        #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,
+        /// The conversation goes back to before this prompt. `None`: it stays.
+        #[serde(skip_serializing_if = "Option::is_none", default)] message: Option<MessageId>,
+        /// The files as they are now.
+        #[serde(skip_serializing_if = "Option::is_none", default)] before: Option<String>,
+        /// Where the first turn that is taken back started.
+        #[serde(skip_serializing_if = "Option::is_none", default)] from: Option<u64>,
+        #[serde(skip_serializing_if = "Overwrite::is_nothing", default)] overwrite: Overwrite,
+        /// Which [`Rewound`] fact this takes back.
+        #[serde(skip_serializing_if = "Option::is_none", default)] undoes: Option<u64>,
+        /// All that was not approved goes.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)] resets: bool,
+    }
+    /// Fields are as in [`RewindStarted`]. What it hides can be taken back until the next turn starts.
+    Rewound = "rewound" {
+        #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] message: Option<MessageId>,
+        /// Paths that were written or removed; of very many the first.
+        files: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] before: Option<String>,
+        /// The files as they were when it was done.
+        #[serde(skip_serializing_if = "Option::is_none", default)] after: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] from: Option<u64>,
+        /// What is not as it was at the checkpoint, and why.
+        #[serde(skip_serializing_if = "Vec::is_empty", default)] kept: Vec<KeptFile>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] changes: Option<Changes>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)] resets: bool,
+    }
+    /// The last rewind was taken back.
+    Unrewound = "unrewound" {
+        /// The files went back to it.
+        #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,
+        files: Vec<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] before: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] after: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty", default)] kept: Vec<KeptFile>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] changes: Option<Changes>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
+    }
     MessageHidden = "message_hidden" { message: MessageId }
 
     /// Something went wrong that the person should know. Inside a turn it is why the turn fails.
@@ -261,6 +314,23 @@ events! {
         /// What the provider answered, where it did: an HTTP status.
         #[serde(skip_serializing_if = "Option::is_none", default)] code: Option<i64>,
     }
+    /// A rewind that began was not carried out: nothing has changed.
+    RewindFailed = "rewind_failed" { message: String }
+    /// A person agreed to what was changed up to here.
+    Approved = "approved" {
+        checkpoint: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] message: Option<String>,
+    }
+    /// A restore in another session of the same folder wrote or removed files that this one may know.
+    FilesMoved = "files_moved" { by: SessionId, changes: Changes }
+    /// The last of the facts that a fork begins with: what came before was copied from another session.
+    SessionForked = "session_forked" {
+        from: SessionId,
+        /// The last fact of it that counts here.
+        seq: u64,
+        /// The files that it began with.
+        #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,
+    }
 }
 
 impl ToolChanged {
@@ -278,6 +348,46 @@ impl ToolChanged {
             locations: None,
             error: None,
             meta: None,
+        }
+    }
+}
+
+impl CheckpointSaved {
+    /// A snapshot of which nothing more is known.
+    pub fn of(checkpoint: String, files: u64) -> Self {
+        CheckpointSaved { checkpoint, files, moment: None, turn: None, changes: None, total: None, beside: Vec::new() }
+    }
+}
+
+impl Rewound {
+    /// Conversation and files went back to before a prompt, and no file had to change for it.
+    pub fn to(message: MessageId, checkpoint: String) -> Self {
+        Rewound {
+            checkpoint: Some(checkpoint),
+            message: Some(message),
+            files: Vec::new(),
+            before: None,
+            after: None,
+            from: None,
+            kept: Vec::new(),
+            changes: None,
+            total: None,
+            resets: false,
+        }
+    }
+}
+
+impl Unrewound {
+    /// The last rewind was taken back, and no file had to change for it.
+    pub fn to(checkpoint: String) -> Self {
+        Unrewound {
+            checkpoint: Some(checkpoint),
+            files: Vec::new(),
+            before: None,
+            after: None,
+            kept: Vec::new(),
+            changes: None,
+            total: None,
         }
     }
 }
@@ -315,6 +425,76 @@ impl Event {
     }
 }
 
+/// Why a snapshot was taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    AfterTurn,
+    BeforeRewind,
+    /// A client asked for it.
+    Asked,
+}
+
+/// Files that changed; of very many the first, and how many there are.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Changes {
+    pub files: Vec<FileStat>,
+    /// Of all of them.
+    pub count: u64,
+    pub added: u64,
+    pub removed: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileStat {
+    pub path: String,
+    pub operation: FileOperation,
+    /// Lines; none are counted in a file that is no text.
+    pub added: u64,
+    pub removed: u64,
+    /// The turn itself told of it by a [`FileChanged`].
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub told: bool,
+}
+
+/// A file that a restore left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFile {
+    pub path: String,
+    pub why: KeptWhy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeptWhy {
+    /// Both a turn and somebody else changed it: a person, or another session. It can be overwritten if that is said.
+    Conflict,
+    /// No turn of the session changed it.
+    NotOurs,
+    /// It changed while the restore ran.
+    Moved,
+    /// It is in none of the snapshots: too large, unreadable, or ignored when one was taken.
+    NotSaved,
+    /// The system did not let it be written or removed.
+    Refused,
+}
+
+/// What a client says about files that would be kept as conflicts.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overwrite {
+    #[default]
+    Nothing,
+    These(Vec<String>),
+    All,
+}
+
+impl Overwrite {
+    pub fn is_nothing(&self) -> bool {
+        *self == Overwrite::Nothing
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     pub provider: String,
@@ -325,6 +505,9 @@ pub struct Model {
 pub struct Parent {
     pub session: SessionId,
     pub kind: ParentKind,
+    /// A fork has the facts of its parent up to this one, copied; see [`SessionForked`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub at: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

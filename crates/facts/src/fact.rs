@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Event, Json, SessionId, Time};
 
 /// The version that this build writes. Every version ever written can be read; `tests/data/facts` proves it.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// Who brought a fact about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -38,6 +38,6 @@ pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, T
 pub use json::Json;
 pub use rope::{Rope, Since};
 pub use time::Time;
-pub use tip::{Ask, Head, OpenStep, OpenText, OpenTurn, Queued, Tip, Voice};
+pub use tip::{Ask, Base, Head, OpenStep, OpenText, OpenTurn, Queued, Rewind, Tip, Voice};
 pub use tool::{Location, Tool, ToolContent, ToolKind, ToolStatus};
 pub use view::{Message, Part, Role, View};

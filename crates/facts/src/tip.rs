@@ -7,9 +7,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, Usage, UsageSet,
+    Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, RewindStarted, Rewound,
+    Usage, UsageSet,
 };
 use crate::{CallId, EndedCalls, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
+
+/// So many can be taken back one after the other.
+const REWINDS: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tip {
@@ -24,6 +28,18 @@ pub struct Tip {
     pub plan: Vec<PlanEntry>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub usage: Option<UsageSet>,
+    /// A fork that does not have all its facts yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub is_copying: bool,
+    /// The restore that is under way.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rewinding: Option<RewindStarted>,
+    /// Rewinds that can be taken back, the last one last: no turn has started since. Of very many the last.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub rewinds: Vec<Rewind>,
+    /// What the session's changes are counted from: the first snapshot, or the last that was approved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub base: Option<Base>,
     /// What the last fact ended. It stays for that one fact, so that an encoder can tell the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ended_text: Option<OpenText>,
@@ -66,7 +82,7 @@ pub struct Head {
     pub files: u64,
     pub added: u64,
     pub removed: u64,
-    /// A turn is open. Kept here so that a list can say so, and so that a restart finds what to recover.
+    /// A turn is open, or a restore under way. Kept here so that a list can say so, and so that a restart finds what to recover.
     #[serde(default)]
     pub busy: bool,
     #[serde(default)]
@@ -74,6 +90,37 @@ pub struct Head {
     /// Permissions and questions that wait for a person.
     #[serde(default)]
     pub waiting: u64,
+}
+
+/// A rewind that can be taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewind {
+    /// Of its [`Rewound`](crate::event::Rewound) fact.
+    pub seq: u64,
+    /// `None`: the files stayed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub checkpoint: Option<String>,
+    /// The files before it; taking it back restores them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub before: Option<String>,
+    /// `None`: the conversation stayed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub message: Option<MessageId>,
+    /// Turns that started at this place or later, and before `seq`, are taken back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<u64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    pub checkpoint: String,
+    /// The fact that named it.
+    pub seq: u64,
+    /// When it was approved; `None` if nothing was yet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub approved: Option<Time>,
+    /// How often work was approved or reset.
+    pub settled: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -221,7 +268,7 @@ impl Tip {
             turn.tools.retain(|tool| tool.is_open());
         }
         self.apply_event(fact);
-        self.head.busy = self.turn.is_some();
+        self.head.busy = self.turn.is_some() || self.rewinding.is_some() || self.is_copying;
         self.head.queued = self.queue.len() as u64;
         self.head.waiting = self.asks().count() as u64;
     }
@@ -241,6 +288,7 @@ impl Tip {
                     updated: fact.time,
                     ..Head::default()
                 };
+                self.is_copying = e.parent.as_ref().is_some_and(|parent| parent.at.is_some());
             }
             Event::SessionChanged(e) => {
                 let head = &mut self.head;
@@ -260,7 +308,12 @@ impl Tip {
                 let at = self.queue.iter().position(|queued| queued.prompt.turn == e.turn);
                 self.dropped = at.and_then(|at| self.queue.remove(at));
             }
-            Event::TurnStarted(e) => self.start_turn(&e.turn, fact),
+            Event::TurnStarted(e) => {
+                self.start_turn(&e.turn, fact);
+                // What was taken back stays so.
+                self.rewinds.clear();
+                e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
+            }
             Event::PromptSteered(e) => self.steer(&e.turn, fact),
             Event::TurnEnded(e) => {
                 self.end_text();
@@ -333,16 +386,33 @@ impl Tip {
                     turn.failure = Some(e.clone());
                 }
             }
+            Event::CheckpointSaved(e) => self.begin_from(&e.checkpoint),
+            Event::RewindStarted(e) => self.rewinding = Some(e.clone()),
+            Event::RewindFailed(_) => self.rewinding = None,
+            Event::Rewound(e) => self.rewound(e),
+            Event::Unrewound(_) => {
+                self.rewinding = None;
+                self.rewinds.pop();
+                self.head.updated = fact.time;
+            }
+            Event::Approved(e) => {
+                let settled = self.base.take().map_or(0, |base| base.settled) + 1;
+                let (checkpoint, seq) = (e.checkpoint.clone(), fact.seq);
+                self.base = Some(Base { checkpoint, seq, approved: Some(fact.time), settled });
+            }
+            Event::SessionForked(e) => {
+                self.is_copying = false;
+                self.base = None;
+                e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
+                self.head.updated = fact.time;
+            }
             Event::CommandsSet(_)
             | Event::Noticed(_)
             | Event::ArtifactSaved(_)
             | Event::CompactionStarted(_)
             | Event::CompactionEnded(_)
-            | Event::CheckpointSaved(_)
-            | Event::RewindStarted(_)
-            | Event::Rewound(_)
-            | Event::Unrewound(_)
             | Event::MessageHidden(_)
+            | Event::FilesMoved(_)
             | Event::Foreign(_)
             | Event::InstanceDisposed(_)
             | Event::VersionChanged(_)
@@ -352,6 +422,32 @@ impl Tip {
             | Event::SessionChosen(_)
             | Event::RetryScheduled(_) => {}
         }
+    }
+
+    /// The first snapshot is what changes are counted from.
+    fn begin_from(&mut self, checkpoint: &str) {
+        let (checkpoint, seq) = (checkpoint.to_owned(), self.seq);
+        self.base.get_or_insert(Base { checkpoint, seq, approved: None, settled: 0 });
+    }
+
+    fn rewound(&mut self, e: &Rewound) {
+        self.rewinding = None;
+        if self.rewinds.len() == REWINDS {
+            self.rewinds.remove(0);
+        }
+        self.rewinds.push(Rewind {
+            seq: self.seq,
+            checkpoint: e.checkpoint.clone(),
+            before: e.before.clone(),
+            message: e.message.clone(),
+            from: e.from,
+        });
+        if e.resets
+            && let Some(base) = &mut self.base
+        {
+            base.settled += 1;
+        }
+        self.head.updated = self.time;
     }
 
     fn take(&mut self, turn: &TurnId) {

@@ -37,6 +37,10 @@ pub enum Mark<'a> {
     Hidden(&'a MessageId),
     /// That messages were taken back by the fact at this place.
     Rewound(u64),
+    /// That the fact at this place names a snapshot of the workspace.
+    Point(u64),
+    /// Where a snapshot was first named.
+    Checkpoint(&'a str),
     /// Where a session was last chosen, in the server's own journal.
     Chosen,
 }
@@ -59,6 +63,8 @@ pub enum MarkKind {
     Commands,
     Hidden,
     Rewound,
+    Point,
+    Checkpoint,
     Chosen,
 }
 
@@ -85,6 +91,8 @@ impl MarkKind {
             MarkKind::Commands => "commands:",
             MarkKind::Hidden => "hidden:",
             MarkKind::Rewound => "rewound:",
+            MarkKind::Point => "point:",
+            MarkKind::Checkpoint => "checkpoint:",
             MarkKind::Chosen => "chosen:",
         }
     }
@@ -99,12 +107,26 @@ impl<'a> Mark<'a> {
     /// The marks that a fact sets, all at its own place. The tip is the session's after the fact.
     pub fn of(fact: &'a Fact, tip: &Tip) -> impl Iterator<Item = Mark<'a>> + use<'a> {
         let one = |mark| [Some(mark), None, None];
+        let saved =
+            |checkpoint: Option<&'a str>| [checkpoint.map(|_| Mark::Point(fact.seq)), checkpoint.map(Mark::Checkpoint)];
         let marks = match &fact.event {
             Event::PromptQueued(e) => {
                 [Some(Mark::Prompt(&e.turn)), Some(Mark::Message(&e.message)), e.key.as_deref().map(Mark::Key)]
             }
             Event::StepStarted(e) => one(Mark::Step(&e.message)),
-            Event::TurnStarted(e) => one(Mark::TurnStart(&e.turn)),
+            Event::TurnStarted(e) => {
+                let [point, checkpoint] = saved(e.checkpoint.as_deref());
+                [Some(Mark::TurnStart(&e.turn)), point, checkpoint]
+            }
+            Event::CheckpointSaved(e) => {
+                let [point, checkpoint] = saved(Some(&e.checkpoint));
+                [point, checkpoint, None]
+            }
+            Event::Approved(_) | Event::Unrewound(_) => one(Mark::Point(fact.seq)),
+            Event::SessionForked(e) => {
+                let [point, checkpoint] = saved(e.checkpoint.as_deref());
+                [point, checkpoint, None]
+            }
             Event::TurnEnded(e) => one(Mark::TurnEnd(&e.turn)),
             Event::PromptSteered(e) => one(Mark::Steered(&e.turn)),
             // An update that comes late changes nothing, and a tip does not know its call.
@@ -118,7 +140,7 @@ impl<'a> Mark<'a> {
             Event::PermissionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::QuestionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::MessageHidden(e) => one(Mark::Hidden(&e.message)),
-            Event::Rewound(_) => one(Mark::Rewound(fact.seq)),
+            Event::Rewound(_) => [Some(Mark::Rewound(fact.seq)), Some(Mark::Point(fact.seq)), None],
             Event::SessionChosen(_) => one(Mark::Chosen),
             _ => [None; 3],
         };
@@ -142,6 +164,8 @@ impl<'a> Mark<'a> {
             Mark::Commands(_) => MarkKind::Commands,
             Mark::Hidden(_) => MarkKind::Hidden,
             Mark::Rewound(_) => MarkKind::Rewound,
+            Mark::Point(_) => MarkKind::Point,
+            Mark::Checkpoint(_) => MarkKind::Checkpoint,
             Mark::Chosen => MarkKind::Chosen,
         }
     }
@@ -155,8 +179,8 @@ impl fmt::Display for Mark<'_> {
             Mark::Message(message) | Mark::Step(message) | Mark::Hidden(message) => message.fmt(f),
             Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
             Mark::CallEnd(call) => call.fmt(f),
-            Mark::Key(name) | Mark::Artifact(name) => f.write_str(name),
-            Mark::Save(seq) | Mark::Commands(seq) | Mark::Rewound(seq) => seq.fmt(f),
+            Mark::Key(name) | Mark::Artifact(name) | Mark::Checkpoint(name) => f.write_str(name),
+            Mark::Save(seq) | Mark::Commands(seq) | Mark::Rewound(seq) | Mark::Point(seq) => seq.fmt(f),
             Mark::Chosen => Ok(()),
         }
     }

@@ -122,9 +122,11 @@ impl From<SessionError> for Fault {
     fn from(error: SessionError) -> Self {
         let message = error.to_string();
         match error {
-            SessionError::NotFound(_) | SessionError::NotAsked(_) | SessionError::NotQueued(_) => {
-                Fault::NotFound(message)
-            }
+            SessionError::NotFound(_)
+            | SessionError::NotAsked(_)
+            | SessionError::NotQueued(_)
+            | SessionError::NoSuchMessage(_)
+            | SessionError::NoSuchCheckpoint(_) => Fault::NotFound(message),
             SessionError::UnknownAgent { .. }
             | SessionError::UnknownMode { .. }
             | SessionError::UnknownModel { .. }
@@ -135,7 +137,12 @@ impl From<SessionError> for Fault {
             | SessionError::NoSuchOption { .. }
             | SessionError::WrongAnswers { .. } => Fault::BadRequest(message),
             SessionError::QueueFull { .. } => Fault::TooMany(message),
-            SessionError::AlreadyAnswered(_) => Fault::Conflict(message),
+            SessionError::AlreadyAnswered(_)
+            | SessionError::Busy
+            | SessionError::NoCheckpoint(_)
+            | SessionError::NothingToUndo
+            | SessionError::CheckpointsOff => Fault::Conflict(message),
+            SessionError::Checkpoint(_) => Fault::Failed(message),
             SessionError::ShuttingDown => Fault::Unavailable(message),
             SessionError::Journal(error) => error.into(),
         }

@@ -1,5 +1,8 @@
-use tolka_facts::{RequestId, SessionId, TurnId};
+use std::sync::Arc;
+
+use tolka_facts::{MessageId, RequestId, SessionId, TurnId};
 use tolka_journal::JournalError;
+use tolka_workspace::CheckpointError;
 
 /// What can go wrong for a client. Each says what to do about it where something can be done.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -34,6 +37,20 @@ pub enum SessionError {
     LongKey { given: usize, most: usize },
     #[error("the picture in block {block} of the prompt cannot be used: {problem}")]
     BadPicture { block: usize, problem: String },
+    #[error("a turn runs, or a restore; wait for its end or cancel it, then try again")]
+    Busy,
+    #[error("no message {0} is in this session")]
+    NoSuchMessage(MessageId),
+    #[error("{0} is no checkpoint of this session")]
+    NoSuchCheckpoint(String),
+    #[error("there is no checkpoint to go back to: {0}")]
+    NoCheckpoint(String),
+    #[error("there is nothing to take back: no rewind was made, or a turn has started since")]
+    NothingToUndo,
+    #[error("checkpoints are switched off on this server")]
+    CheckpointsOff,
+    #[error(transparent)]
+    Checkpoint(#[from] Arc<CheckpointError>),
     #[error(transparent)]
     Journal(#[from] JournalError),
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tolka_facts::event::{Noticed, PromptQueued, Severity, TurnStarted};
 use tolka_facts::{Block, Draft, Head, TurnId};
-use tolka_workspace::{CheckpointError, Checkpoints, Saved};
+use tolka_workspace::{CheckpointError, Checkpoints, Save, Saved};
 
 /// How much of a prompt stands in its commit.
 const WORDS: usize = 50;
@@ -42,7 +42,8 @@ impl Saving {
         let checkpoints = options.checkpoints.clone()?;
         let (workspace, session) = (PathBuf::from(&head.workspace), head.id.clone());
         let (budget, words) = (options.checkpoint_budget, words(prompt));
-        let outcome = Box::pin(async move { checkpoints.save(&workspace, &session, budget, &words).await });
+        let outcome =
+            Box::pin(async move { checkpoints.save(&workspace, &session, Save::within(budget, &words)).await });
         Some(Saving { turn: prompt.turn.clone(), outcome })
     }
 }

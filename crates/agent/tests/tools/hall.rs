@@ -14,8 +14,8 @@ use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
-use tolka_workspace::Checkpoints;
 use tolka_workspace::command::Shell;
+use tolka_workspace::{Checkpoints, Save};
 
 /// What was told, and what was told with it.
 #[derive(Debug, Clone, Default)]
@@ -132,7 +132,11 @@ impl Hall {
 
     pub(crate) async fn save(&mut self) {
         let session = SessionId::from("ses_test");
-        let saved = self.checkpoints.save(&self.workspace, &session, Duration::from_secs(30), "before").await.unwrap();
+        let saved = self
+            .checkpoints
+            .save(&self.workspace, &session, Save::within(Duration::from_secs(30), "before"))
+            .await
+            .unwrap();
         self.checkpoint = Some(saved.commit);
         self.since = Some(SystemTime::now());
     }

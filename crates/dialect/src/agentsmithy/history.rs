@@ -107,7 +107,7 @@ impl History {
             Event::TurnStarted(_) => self.groups.retain(|group| !group.is_rewound),
             Event::MessageHidden(e) => self.groups.retain(|group| group.message != e.message),
             Event::Rewound(e) => {
-                let from = self.groups.iter().position(|group| group.message == e.message);
+                let from = self.groups.iter().position(|group| Some(&group.message) == e.message.as_ref());
                 self.groups.iter_mut().skip(from.unwrap_or(usize::MAX)).for_each(|group| group.is_rewound = true);
             }
             Event::Unrewound(_) => self.groups.iter_mut().for_each(|group| group.is_rewound = false),

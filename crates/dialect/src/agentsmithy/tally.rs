@@ -59,7 +59,7 @@ impl Tally {
                 self.counts.rewound = 0;
             }
             Event::MessageHidden(e) => self.hide(&e.message),
-            Event::Rewound(e) => self.rewind(&e.message),
+            Event::Rewound(e) => e.message.iter().for_each(|message| self.rewind(message)),
             Event::Unrewound(_) => {
                 self.runs.iter_mut().for_each(|run| run.is_rewound = false);
                 self.counts.shown += std::mem::take(&mut self.counts.rewound);

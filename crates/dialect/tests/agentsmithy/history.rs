@@ -121,14 +121,14 @@ fn what_was_undone_or_hidden_is_left_out() {
     let mut session = told();
     session.end(Stop::EndTurn).tell(MessageHidden { message: MessageId::from("msg_2") });
     assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first.", "More", "So f"]);
-    let rewound = |message: &str| Rewound { checkpoint: "c".into(), message: MessageId::from(message), files: vec![] };
+    let rewound = |message: &str| Rewound::to(MessageId::from(message), "c".into());
     session.tell(rewound("msg_trn_2"));
     assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first."]);
-    session.tell(Unrewound { checkpoint: "c".into(), files: vec![] });
+    session.tell(Unrewound::to("c".into()));
     assert_eq!(contents(&session).len(), 5);
     session.tell(rewound("msg_1")).prompt("trn_3", "Again");
     assert_eq!(contents(&session), ["Hello", "Again"]);
-    session.tell(Unrewound { checkpoint: "c".into(), files: vec![] });
+    session.tell(Unrewound::to("c".into()));
     assert_eq!(contents(&session), ["Hello", "Again"], "another turn has begun since");
     session.tell(rewound("msg_unknown"));
     assert_eq!(contents(&session), ["Hello", "Again"]);
@@ -267,8 +267,8 @@ fn undone(mut session: Session, undo: &[(u8, prop::sample::Index)]) -> Session {
             let (message, checkpoint) = (which.get(&told).clone(), "c".to_owned());
             match how {
                 0 => session.tell(MessageHidden { message }),
-                1 => session.tell(Rewound { checkpoint, message, files: vec![] }),
-                2 => session.tell(Unrewound { checkpoint, files: vec![] }),
+                1 => session.tell(Rewound::to(message, checkpoint)),
+                2 => session.tell(Unrewound::to(checkpoint)),
                 _ => &mut session,
             };
             continue;

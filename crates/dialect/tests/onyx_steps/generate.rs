@@ -334,7 +334,7 @@ fn other() -> impl Strategy<Value = Event> {
         PromptDropped { turn: TurnId::from("trn_later") }.into(),
         SessionChanged { title: Some("x".into()), mode: Some("plan".into()), model: None, agent: None, archived: None }
             .into(),
-        CheckpointSaved { checkpoint: "c".into(), files: 1 }.into(),
+        CheckpointSaved::of("c".into(), 1).into(),
         MessageHidden { message: MessageId::from("msg_1") }.into(),
         Foreign { origin: "acp".into(), what: "new".into() }.into(),
         PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),

@@ -454,7 +454,7 @@ impl Stage {
             }
             11 => self.tell(CompactionStarted { id: "cmp_1".into(), automatic: true }),
             12 => self.tell(CompactionEnded { id: "cmp_1".into(), summary: Some(text.into()), error: None }),
-            13 => self.tell(CheckpointSaved { checkpoint: "c1".into(), files: 2 }),
+            13 => self.tell(CheckpointSaved::of("c1".into(), 2)),
             14 => self.tell(Foreign { origin: "acp".into(), what: text }),
             15 => self.tell(ArtifactSaved {
                 id: ArtifactId::from("art_1"),

@@ -108,11 +108,11 @@ fn changed(mut facts: Vec<Fact>, undo: Option<(Undo, Index, Index)>) -> Vec<Fact
     let Some((how, which, moment)) = undo.filter(|_| !told.is_empty()) else { return facts };
     let (message, at) = (which.get(&told).clone(), moment.index(facts.len() + 1));
     let checkpoint = || "c".to_owned();
-    let rewound = || Rewound { checkpoint: checkpoint(), message: message.clone(), files: Vec::new() };
+    let rewound = || Rewound::to(message.clone(), checkpoint());
     let events: Vec<Event> = match how {
         Undo::Hide => vec![MessageHidden { message }.into()],
         Undo::Rewind => vec![rewound().into()],
-        Undo::RewindAndBack => vec![rewound().into(), Unrewound { checkpoint: checkpoint(), files: Vec::new() }.into()],
+        Undo::RewindAndBack => vec![rewound().into(), Unrewound::to(checkpoint()).into()],
     };
     let stamped = |event: Event| Fact { event, ..facts[0].clone() };
     let undone: Vec<Fact> = events.into_iter().map(stamped).collect();

@@ -91,7 +91,7 @@ impl Store {
             self.discard(keep, &commit).await;
             return Err(error);
         }
-        Ok(Saved { commit, files })
+        Ok(Saved { commit, files, left_out: Vec::new() })
     }
 
     /// Removes a ref that has just been made, or half made: it is a file of its own until somebody packs it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tolka_workspace::Checkpoints;
+use tolka_workspace::{Checkpoints, Save};
 
 use crate::house::{BUDGET, House, session};
 
@@ -38,7 +38,7 @@ async fn at_once(house: &House, many: usize) {
     let mut saves = tokio::task::JoinSet::new();
     for _ in 0..many {
         let (checkpoints, workspace) = (checkpoints.clone(), house.workspace.clone());
-        saves.spawn(async move { checkpoints.save(&workspace, &session(), BUDGET, "x").await.unwrap() });
+        saves.spawn(async move { checkpoints.save(&workspace, &session(), Save::within(BUDGET, "x")).await.unwrap() });
     }
     saves.join_all().await;
 }

@@ -86,7 +86,8 @@ async fn each_save_is_a_commit_of_its_own_that_a_ref_keeps() {
 async fn the_words_of_a_commit_may_be_anything() {
     let house = House::new();
     let words = "Before: \0 two\nlines \u{1b}[31m -m ü";
-    let saved = house.checkpoints.save(&house.workspace, &session(), crate::house::BUDGET, words).await.unwrap();
+    let saved =
+        house.checkpoints.save(&house.workspace, &session(), Save::within(crate::house::BUDGET, words)).await.unwrap();
     assert_eq!(text(house.git(&["log", "-1", "--format=%s", &saved.commit])), "Before: two lines [31m -m ü");
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use tolka_workspace::{CheckpointError, Checkpoints};
+use tolka_workspace::{CheckpointError, Checkpoints, Save};
 
 use crate::house::{BUDGET, Entry, House, session, text};
 
@@ -52,7 +52,7 @@ async fn a_spent_budget_kills_git_and_the_next_save_is_whole() {
     endless(&house);
     let began = Instant::now();
     let budget = Duration::from_millis(300);
-    let error = house.checkpoints.save(&house.workspace, &session(), budget, "x").await.unwrap_err();
+    let error = house.checkpoints.save(&house.workspace, &session(), Save::within(budget, "x")).await.unwrap_err();
     assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(running_gits(&house), 0);
@@ -137,7 +137,10 @@ async fn a_store_whose_making_was_stopped_is_made_again() {
         let house = House::new();
         house.write("a", "a");
         let _ = tokio::time::timeout(Duration::from_micros(micros), house.try_save()).await;
-        let _ = house.checkpoints.save(&house.workspace, &session(), Duration::from_micros(micros), "x").await;
+        let _ = house
+            .checkpoints
+            .save(&house.workspace, &session(), Save::within(Duration::from_micros(micros), "x"))
+            .await;
         assert_eq!(house.paths(&house.save().await.commit), ["a"]);
         house.check();
     }
@@ -262,7 +265,7 @@ fn a_file_system_that_hangs_stops_neither_the_runtime_nor_the_clock() {
     runtime.block_on(async {
         let hanging = tokio::task::spawn_blocking(move || held.recv());
         let budget = Duration::from_millis(50);
-        let error = house.checkpoints.save(&house.workspace, &session(), budget, "x").await.unwrap_err();
+        let error = house.checkpoints.save(&house.workspace, &session(), Save::within(budget, "x")).await.unwrap_err();
         assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
         drop(release);
         hanging.await.unwrap().unwrap_err();

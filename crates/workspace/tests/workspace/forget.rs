@@ -10,7 +10,7 @@ use tolka_workspace::Saved;
 use crate::house::{BUDGET, Entry, House};
 
 async fn save_for(house: &House, session: &str) -> Saved {
-    house.checkpoints.save(&house.workspace, &SessionId::from(session), BUDGET, "x").await.unwrap()
+    house.checkpoints.save(&house.workspace, &SessionId::from(session), Save::within(BUDGET, "x")).await.unwrap()
 }
 
 async fn forget(house: &House, session: &str) {

@@ -60,7 +60,7 @@ impl House {
     }
 
     pub(crate) async fn try_save(&self) -> Result<Saved, CheckpointError> {
-        self.checkpoints.save(&self.workspace, &session(), BUDGET, "Before: a test").await
+        self.checkpoints.save(&self.workspace, &session(), Save::within(BUDGET, "Before: a test")).await
     }
 
     /// The one store that there is.

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tolka_workspace::{CheckpointError, Checkpoints};
+use tolka_workspace::{CheckpointError, Checkpoints, Save};
 
 use crate::house::{BUDGET, House, session};
 
 async fn refusal(house: &House, workspace: &Path) -> CheckpointError {
-    house.checkpoints.save(workspace, &session(), BUDGET, "x").await.unwrap_err()
+    house.checkpoints.save(workspace, &session(), Save::within(BUDGET, "x")).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -43,13 +43,16 @@ async fn the_data_folder_is_never_saved() {
         house.write(".gitignore", "!*\n!data/\n!data/**\n");
         let data = house.workspace.join(odd);
         let checkpoints = Checkpoints::new(&data);
-        let first = checkpoints.save(&house.workspace, &session(), BUDGET, "x").await.unwrap();
+        let first = checkpoints.save(&house.workspace, &session(), Save::within(BUDGET, "x")).await.unwrap();
         fs::write(data.join("journal"), "ours").unwrap();
-        let second = checkpoints.save(&house.workspace, &session(), BUDGET, "x").await.unwrap();
+        let second = checkpoints.save(&house.workspace, &session(), Save::within(BUDGET, "x")).await.unwrap();
         assert_eq!((first.files, second.files), (2, 2), "{odd}");
         fs::remove_dir_all(data).unwrap();
     }
-    let error = Checkpoints::new(&house.workspace).save(&house.workspace, &session(), BUDGET, "x").await.unwrap_err();
+    let error = Checkpoints::new(&house.workspace)
+        .save(&house.workspace, &session(), Save::within(BUDGET, "x"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, CheckpointError::OwnData { .. }), "{error}");
 }
 

