@@ -65,7 +65,7 @@ pub(crate) fn created(parent: Option<&str>) -> SessionCreated {
         title: "A session".into(),
         mode: None,
         model: None,
-        parent: parent.map(|id| Parent { session: SessionId::from(id), kind: ParentKind::Subagent }),
+        parent: parent.map(|id| Parent { session: SessionId::from(id), kind: ParentKind::Subagent, at: None }),
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use tolka_workspace::Saved;
+use tolka_workspace::{Save, Saved};
 
 use crate::house::{Entry, House, disk, git, session, text};
 
@@ -95,7 +95,7 @@ async fn the_words_of_a_commit_may_be_anything() {
 async fn an_empty_workspace_has_an_empty_snapshot() {
     let house = House::new();
     let saved = house.save().await;
-    assert_eq!(saved, Saved { commit: saved.commit.clone(), files: 0 });
+    assert_eq!(saved, Saved { commit: saved.commit.clone(), files: 0, left_out: Vec::new() });
     assert!(house.snapshot(&saved.commit).is_empty());
     house.check();
 }
@@ -253,7 +253,7 @@ async fn with_hostile_surroundings() {
     let house = House::new();
     house.write("a", "a\r\n");
     let saved = house.save().await;
-    assert_eq!(saved, Saved { commit: saved.commit.clone(), files: 1 });
+    assert_eq!(saved, Saved { commit: saved.commit.clone(), files: 1, left_out: Vec::new() });
     assert!(house.store().join("refs/tolka/ses_1").join(&saved.commit).is_file());
     assert!(house.store().join("objects").join(&saved.commit[..2]).join(&saved.commit[2..]).is_file());
 }

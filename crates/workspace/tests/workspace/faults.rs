@@ -237,7 +237,10 @@ async fn two_workspaces_have_two_stores() {
     house.write("two/b", "b");
     let checkpoints = Checkpoints::new(&house.data);
     for name in ["one", "two"] {
-        assert_eq!(checkpoints.save(&house.workspace.join(name), &session(), BUDGET, "x").await.unwrap().files, 1);
+        assert_eq!(
+            checkpoints.save(&house.workspace.join(name), &session(), Save::within(BUDGET, "x")).await.unwrap().files,
+            1
+        );
     }
     assert_eq!(fs::read_dir(house.data.join("checkpoints")).unwrap().count(), 2);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use tolka_facts::SessionId;
-use tolka_workspace::Saved;
+use tolka_workspace::{Save, Saved};
 
 use crate::house::{BUDGET, Entry, House};
 

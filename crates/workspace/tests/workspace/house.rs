@@ -10,7 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tolka_facts::SessionId;
-use tolka_workspace::{CheckpointError, Checkpoints, Saved};
+use tolka_workspace::{CheckpointError, Checkpoints, Save, Saved};
 
 /// Of everything that is not about sessions.
 pub(crate) fn session() -> SessionId {
