@@ -4,7 +4,7 @@ use crate::{Journal, JournalError, Scope};
 
 /// The name under which the session's actor keeps its tip. The number changes with what a [`Tip`] holds: a state of
 /// another version is not found, and costs time only.
-pub const TIP: &str = "tip.2";
+pub const TIP: &str = "tip.3";
 
 const PAGE: u64 = 512;
 

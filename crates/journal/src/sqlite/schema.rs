@@ -16,7 +16,7 @@ use super::upgrade;
 use crate::JournalError;
 
 /// The format that this build writes, in the file's `user_version`.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 const PAGE_SIZE: u64 = 4096;
 const WRITING: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
@@ -96,7 +96,7 @@ pub(super) fn open_writer(site: &Site, max_bytes: Option<u64>) -> Result<Connect
     conn.set_prepared_statement_cache_capacity(64);
     match found {
         0 => create(&conn)?,
-        1 => upgrade::bring_up(&conn, site)?,
+        1 | 2 => upgrade::bring_up(&conn, site, found)?,
         _ => {}
     }
     if let Some(bytes) = max_bytes {

@@ -1,15 +1,16 @@
-//! From format 1, which a file keeps until all of it is done: whoever is killed meanwhile leaves it as it was, and the
-//! next start does it again.
+//! From an older format, which a file keeps until all of it is done: whoever is killed meanwhile leaves it as it was, and
+//! the next start does it again.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tolka_facts::{SessionId, Tip};
 
 use super::fault::{Fault, Site};
-use super::schema::{FORMAT, INDEXES, last_place};
+use super::schema::{FORMAT, INDEXES, integer, last_place};
 use super::{queries, rows};
-use crate::{JournalError, Mark, Scope};
+use crate::{JournalError, Kept, Mark, Scope, TIP};
 
 const PAGE: usize = 512;
 /// A start that reads more facts than this is one that somebody waits for, and is told why.
@@ -38,21 +39,27 @@ const MARKS: &str = "
     UPDATE marks SET name = 'chosen:' WHERE name = 'last:chosen';
 ";
 
-/// Format 1 knew fewer marks, so its facts are read once. The log grows with the marks, which are few, and not with the
-/// facts.
-pub(super) fn bring_up(conn: &Connection, site: &Site) -> Result<(), Fault> {
+/// Tips of format 2 did not know what changes are counted from. They are made anew where they stand; behind a damaged fact
+/// an older one is better than none.
+const TIPS: &str = "UPDATE states SET name = ?1 WHERE name = 'tip.2'";
+
+/// Older formats knew fewer marks, so their facts are read once. The log grows with marks and tips, which are few, and not
+/// with the facts.
+pub(super) fn bring_up(conn: &Connection, site: &Site, found: u32) -> Result<(), Fault> {
     let (begun, facts) = (Instant::now(), last_place(conn)?);
     let path = site.db.display();
     if facts > LONG {
         tracing::warn!(%path, facts, "the journal is of an older format; it is read once to bring it up");
     }
     let upgrade = Transaction::new_unchecked(conn, TransactionBehavior::Immediate)?;
-    upgrade.execute_batch(COLUMNS)?;
-    upgrade.execute_batch(MARKS)?;
-    for (num, session) in sessions(&upgrade)? {
-        mark(&upgrade, site, num, session)?;
+    if found == 1 {
+        upgrade.execute_batch(&format!("{COLUMNS} {MARKS} {INDEXES}"))?;
     }
-    upgrade.execute_batch(&format!("{INDEXES} PRAGMA user_version = {FORMAT};"))?;
+    upgrade.execute(TIPS, [TIP])?;
+    for (num, session) in sessions(&upgrade)? {
+        read(&upgrade, site, num, session)?;
+    }
+    upgrade.execute_batch(&format!("PRAGMA user_version = {FORMAT};"))?;
     upgrade.commit()?;
     let seconds = begun.elapsed().as_secs_f32();
     if facts > LONG {
@@ -69,7 +76,16 @@ fn sessions(conn: &Connection) -> Result<Vec<(i64, SessionId)>, Fault> {
     Ok(all.collect::<Result<_, _>>()?)
 }
 
-fn mark(conn: &Connection, site: &Site, num: i64, session: SessionId) -> Result<(), Fault> {
+/// The places that a session has tips of.
+fn tips(conn: &Connection, num: i64) -> Result<HashSet<i64>, Fault> {
+    let mut select = conn.prepare_cached("SELECT seq FROM states WHERE session = ?1 AND name = ?2")?;
+    let all = select.query_map(params![num, TIP], |row| row.get(0))?;
+    Ok(all.collect::<Result<_, _>>()?)
+}
+
+/// Sets marks and tips of a session as if they always had been.
+fn read(conn: &Connection, site: &Site, num: i64, session: SessionId) -> Result<(), Fault> {
+    let kept = tips(conn, num)?;
     let (scope, mut tip, mut limit) = (Scope::Session(session), Tip::default(), PAGE);
     loop {
         let page = match queries::facts(conn, &scope, tip.seq, limit).map_err(|fault| site.explain(fault)) {
@@ -92,7 +108,15 @@ fn mark(conn: &Connection, site: &Site, num: i64, session: SessionId) -> Result<
         for entry in &page {
             tip.apply(&entry.fact);
             marks.extend(Mark::of(&entry.fact, &tip).map(|mark| (mark.to_string(), entry.place)));
+            if kept.contains(&integer(tip.seq)) {
+                rows::insert_state(conn, num, TIP, &state(&tip))?;
+            }
         }
         rows::insert_marks(conn, &marks, num)?;
     }
+}
+
+fn state(tip: &Tip) -> Kept {
+    // A tip has string keys only, and writing to a Vec cannot fail.
+    Kept { seq: tip.seq, idle: tip.is_idle(), state: serde_json::to_vec(tip).unwrap_or_default() }
 }

@@ -1,4 +1,4 @@
-//! Files of the first format: what they lack is made of what they have.
+//! Files of older formats: what they lack is made of what they have.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,16 +6,39 @@ use std::sync::Arc;
 use rusqlite::Connection;
 use tolka_facts::event::{Parent, ParentKind, SessionChosen};
 use tolka_facts::{Draft, Event, Fact, Head, SessionId, Tip};
-use tolka_journal::{Append, Journal, JournalError, Kin, Mark, MarkKind, SessionQuery, Sqlite, SqliteOptions};
+use tolka_journal::{
+    Append, Journal, JournalError, Kept, Kin, Mark, MarkKind, SessionQuery, Sqlite, SqliteOptions, TIP,
+};
 
 use crate::common::{head, open, read_all, scope, session, told};
 
 /// One or more facts of every kind that sessions have.
 const ALL: &str = include_str!("../../../../tests/data/facts/v1.jsonl");
 
-/// As the version before the second format left a file that the present one wrote.
-fn as_first_format(dir: &Path) -> Connection {
+/// As the version before the third format left a file that the present one wrote.
+fn as_second_format(dir: &Path) -> Connection {
     let db = Connection::open(dir.join("journal.db")).unwrap();
+    db.execute_batch(
+        "DELETE FROM marks WHERE name GLOB 'point:*' OR name GLOB 'checkpoint:*';
+         UPDATE states SET name = 'tip.2', state = CAST(json_remove(CAST(state AS TEXT), '$.base') AS BLOB);
+         PRAGMA user_version = 2",
+    )
+    .unwrap();
+    for (num, state) in states(&db) {
+        db.execute("UPDATE states SET crc = ?2 WHERE num = ?1", (num, crc32fast::hash(&state))).unwrap();
+    }
+    db
+}
+
+fn states(db: &Connection) -> Vec<(i64, Vec<u8>)> {
+    let mut select = db.prepare("SELECT num, state FROM states ORDER BY num").unwrap();
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.collect::<Result<_, _>>().unwrap()
+}
+
+/// As the version before the second format did.
+fn as_first_format(dir: &Path) -> Connection {
+    let db = as_second_format(dir);
     for index in ["sessions_open", "sessions_by_parent", "marks_by_kind"] {
         db.execute_batch(&format!("DROP INDEX {index}")).unwrap();
     }
@@ -53,6 +76,7 @@ async fn write_all(journal: &dyn Journal, session: &SessionId) {
             append.facts.push(Arc::new(fact));
         }
         append.head = Some(tip.head.clone());
+        append.tip = Some(Kept { seq: tip.seq, idle: tip.is_idle(), state: serde_json::to_vec(&tip).unwrap() });
         journal.append(append).await.unwrap();
     }
 }
@@ -63,14 +87,19 @@ fn marks(db: &Connection) -> Vec<(i64, String, i64)> {
     rows.collect::<Result<_, _>>().unwrap()
 }
 
-/// Two sessions of the first format, and the marks that they had in the present one.
-async fn old_file(dir: &Path) -> (Connection, Vec<(i64, String, i64)>) {
+/// Two sessions as the present format has them.
+async fn write_file(dir: &Path) -> Connection {
     let journal = open(dir);
     for name in ["a", "b"] {
         write_all(&*journal, &session(name)).await;
     }
     journal.close();
-    let fresh = marks(&Connection::open(dir.join("journal.db")).unwrap());
+    Connection::open(dir.join("journal.db")).unwrap()
+}
+
+/// The same as the first format had them, and the marks that they had in the present one.
+async fn old_file(dir: &Path) -> (Connection, Vec<(i64, String, i64)>) {
+    let fresh = marks(&write_file(dir).await);
     let old = as_first_format(dir);
     assert!(marks(&old).len() < fresh.len());
     (old, fresh)
@@ -95,6 +124,8 @@ async fn all_marks_are_set_as_if_they_always_had_been() {
         "commands:",
         "hidden:",
         "rewound:",
+        "point:",
+        "checkpoint:",
         "chosen:",
     ] {
         assert!(fresh.iter().any(|(_, name, _)| name.starts_with(kind)), "no mark {kind}");
@@ -105,22 +136,51 @@ async fn all_marks_are_set_as_if_they_always_had_been() {
 }
 
 #[tokio::test]
+async fn from_the_second_format_come_points_and_what_changes_are_counted_from() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = write_file(dir.path()).await;
+    let (fresh, tips) = (marks(&db), states(&db));
+    let tip: Tip = serde_json::from_slice(&tips[0].1).unwrap();
+    assert!(tip.base.is_some());
+    drop(as_second_format(dir.path()));
+    assert!(marks(&db).len() < fresh.len());
+    assert_ne!(states(&db), tips);
+    let journal = open(dir.path());
+    assert_eq!((marks(&db), states(&db)), (fresh, tips));
+    let kept = journal.kept(&session("b"), TIP, tip.seq, false).await.unwrap().unwrap();
+    assert_eq!(kept.seq, tip.seq);
+    assert!(!journal.marks(&session("b"), MarkKind::Point, u64::MAX, 9).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_upgrade_of_the_second_format_cut_short_is_done_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let fresh = marks(&write_file(dir.path()).await);
+    cut_short(&as_second_format(dir.path()), dir.path(), "checkpoint:", (2, &fresh));
+}
+
+#[tokio::test]
 async fn an_upgrade_cut_short_is_done_again() {
     let dir = tempfile::tempdir().unwrap();
     let (db, fresh) = old_file(dir.path()).await;
-    let before = marks(&db);
-    db.execute_batch(
-        "CREATE TRIGGER cut BEFORE INSERT ON marks WHEN NEW.session = 2 AND NEW.name GLOB 'rewound:*'
-         BEGIN SELECT RAISE(ABORT, 'cut'); END",
-    )
+    cut_short(&db, dir.path(), "rewound:", (1, &fresh));
+}
+
+/// At the first mark of a kind in the second session.
+fn cut_short(db: &Connection, dir: &Path, at: &str, (format, fresh): (u32, &[(i64, String, i64)])) {
+    let before = (marks(db), states(db));
+    db.execute_batch(&format!(
+        "CREATE TRIGGER cut BEFORE INSERT ON marks WHEN NEW.session = 2 AND NEW.name GLOB '{at}*'
+         BEGIN SELECT RAISE(ABORT, 'cut'); END"
+    ))
     .unwrap();
-    let error = Sqlite::open(&SqliteOptions::new(dir.path())).unwrap_err();
+    let error = Sqlite::open(&SqliteOptions::new(dir)).unwrap_err();
     assert!(matches!(error, JournalError::Damaged { .. }), "{error}");
-    let format: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!((format, marks(&db)), (1, before));
+    let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!((found, (marks(db), states(db))), (format, before));
     db.execute_batch("DROP TRIGGER cut").unwrap();
-    open(dir.path()).close();
-    assert_eq!(marks(&db), fresh);
+    open(dir).close();
+    assert_eq!(marks(db), fresh);
 }
 
 #[tokio::test]
