@@ -12,6 +12,7 @@ mod contents;
 mod error;
 mod files;
 mod git;
+mod left_out;
 mod listing;
 mod place;
 mod plan;
@@ -32,11 +33,12 @@ pub use changes::{FileChange, FileDiff};
 pub use error::CheckpointError;
 use files::blocking;
 use git::{Git, Halt};
+pub use left_out::{LeftOut, LeftOutWhy};
 use place::Place;
 pub use plan::{Kept, Plan, PlanRequest, Span, Step, Whose};
 pub use restore::Restored;
 pub use space::{Policy, Pruned, Snapshot, StoreInfo};
-use store::{Keep, Left, Store};
+use store::{Keep, Left, Made, Store, Wish};
 
 /// For git to be killed and gone when the budget is spent. A file system that hangs holds it for longer: nobody waits
 /// for that.
@@ -54,7 +56,6 @@ pub struct Checkpoints {
     data: PathBuf,
     /// Differs from every earlier run on this data folder; see [`Store`].
     run: String,
-    #[expect(dead_code, reason = "under construction")]
     caps: Caps,
     /// By workspace. A std mutex: held for a look-up, never over an await.
     stores: Mutex<HashMap<PathBuf, Shared>>,
@@ -72,21 +73,6 @@ pub struct Saved {
     pub files: u64,
     /// Files of the workspace that are not in it, though nothing ignores them. A restore leaves them alone.
     pub left_out: Vec<LeftOut>,
-}
-
-/// A file that no snapshot holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
-    /// From the workspace on.
-    pub path: PathBuf,
-    pub size: u64,
-    pub why: LeftOutWhy,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftOutWhy {
-    TooLarge,
-    Unreadable,
 }
 
 /// What is saved, and what not.
@@ -139,20 +125,21 @@ impl Checkpoints {
         &self,
         workspace: &Path,
         session: &SessionId,
-        Save { budget, words, same_as: _ }: Save<'_>,
+        Save { budget, words, same_as }: Save<'_>,
     ) -> Result<Saved, CheckpointError> {
         let (wanted, halt) = Halt::within(budget);
         let (folder, data) = (workspace.to_owned(), self.data.clone());
         let place = halt.wait(blocking(move || Place::find(&folder, &data))).await??;
-        let (run, words, shared) = (self.run.clone(), words.to_owned(), self.shared(&place));
+        let wish = Wish { words: words.to_owned(), same_as: same_as.filter(|name| is_name(name)).map(str::to_owned) };
+        let (run, caps, shared) = (self.run.clone(), self.caps, self.shared(&place));
         let (keep, deadline) = (Keep::new(session), halt.deadline + GRACE);
         let (answer, answered) = oneshot::channel();
         // A task of its own, so that a save which nobody waits for any more still sees the end of its git before
         // the next save begins.
         tokio::spawn(async move {
-            let saved = save(&shared, place, &run, &keep, &words, &halt).await;
-            let commit = saved.as_ref().ok().map(|saved| saved.commit.clone());
-            let is_taken = answer.send(saved).is_ok() && halt.taken().await;
+            let made = save(&shared, place, caps, &run, &keep, &wish, &halt).await;
+            let commit = made.as_ref().ok().filter(|made| made.is_new).map(|made| made.saved.commit.clone());
+            let is_taken = answer.send(made.map(|made| made.saved)).is_ok() && halt.taken().await;
             if let (Some(commit), false) = (commit, is_taken) {
                 discard(&shared, &keep, &commit).await;
             }
@@ -170,13 +157,13 @@ impl Checkpoints {
         let (wanted, halt) = Halt::within(CLEARING);
         let (folder, data) = (workspace.to_owned(), self.data.clone());
         let Some(place) = halt.wait(blocking(move || Place::left(&folder, &data))).await?? else { return Ok(()) };
-        let (run, shared, keep) = (self.run.clone(), self.shared(&place), Keep::new(session));
+        let (run, caps, shared, keep) = (self.run.clone(), self.caps, self.shared(&place), Keep::new(session));
         let deadline = halt.deadline + GRACE;
         let forgetting = tokio::spawn(async move {
             let mut guard = halt.wait(shared.lock_owned()).await?;
             let mut store = match guard.take() {
                 Some(store) => store,
-                None => Store::open(place, &run, &halt).await?,
+                None => Store::open(place, caps, &run, &halt).await?,
             };
             if store.forget(&keep, &halt).await? == Left::Others {
                 *guard = Some(store);
@@ -201,8 +188,7 @@ impl Checkpoints {
         let (_wanted, halt) = Halt::within(READING);
         let (folder, data) = (workspace.to_owned(), self.data.clone());
         let place = halt.wait(blocking(move || Place::left(&folder, &data))).await??;
-        let is_name = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let Some(place) = place.filter(|_| is_name) else {
+        let Some(place) = place.filter(|_| is_name(commit)) else {
             return Err(CheckpointError::Unknown { commit: commit.to_owned() });
         };
         // Only objects are read, which never change: neither the index nor the workspace is needed, nor a lock.
@@ -220,17 +206,23 @@ impl Checkpoints {
 async fn save(
     shared: &Shared,
     place: Place,
+    caps: Caps,
     run: &str,
     keep: &Keep,
-    words: &str,
+    wish: &Wish,
     halt: &Halt,
-) -> Result<Saved, CheckpointError> {
+) -> Result<Made, CheckpointError> {
     let mut guard = halt.wait(shared.lock()).await?;
     let store = match guard.take() {
         Some(store) => store,
-        None => Store::open(place, run, halt).await?,
+        None => Store::open(place, caps, run, halt).await?,
     };
-    guard.insert(store).save(keep, words, halt).await
+    guard.insert(store).save(keep, wish, halt).await
+}
+
+/// The full name of a commit.
+fn is_name(commit: &str) -> bool {
+    commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// For a snapshot that was done when nobody wanted it any more.

@@ -27,6 +27,16 @@ pub enum CheckpointError {
     Unreadable { words: String },
     #[error("{path} became a git repository while it was being saved; the next checkpoint takes its files in")]
     Nested { path: String },
+    #[error(
+        "the workspace has {files} files, and a checkpoint takes in {most} at most; folders that need no saving can be \
+         left out by a .gitignore file"
+    )]
+    TooMany { files: u64, most: u64 },
+    #[error(
+        "{count} files are too large or cannot be read, {} among them; leave them out by a .gitignore file",
+        first.display()
+    )]
+    TooManyLeftOut { first: PathBuf, count: u64 },
     #[error("{commit} is no checkpoint of this workspace")]
     Unknown { commit: String },
     #[error("git {command} failed: {words}")]

@@ -3,15 +3,16 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::CheckpointError;
-use super::listing::shown;
+use super::batch::Present;
+use super::listing::is_gone;
+use super::{Caps, CheckpointError, LeftOut};
 
 /// What the workspace's own attributes say about a file's bytes is not followed.
 const ATTRIBUTES: &str = "* -text -eol -filter -ident -working-tree-encoding\n";
@@ -115,17 +116,69 @@ fn gone(removed: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// What there is to say of a file in the workspace that may not be read.
-pub(super) fn refusal(workspace: &Path, path: &[u8]) -> Option<String> {
-    let full = workspace.join(OsStr::from_bytes(path));
+/// Those of a batch that cannot be read.
+pub(super) fn refused(workspace: &Path, batch: &[Present]) -> Vec<LeftOut> {
+    let cannot_be_read = |present: &&Present| read_through(&workspace.join(OsStr::from_bytes(&present.path))).is_err();
+    batch.iter().filter(cannot_be_read).map(|present| LeftOut::unreadable(&present.path, present.size)).collect()
+}
+
+/// To the end that it has now. What is gone, or no file any more, is no failure.
+fn read_through(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => found,
+        Err(error) if !is_gone(&error) => return Err(error),
+        _ => return Ok(()),
+    };
     // It may be a pipe by now, which would be waited for.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = match fs::symlink_metadata(&full) {
-        Ok(found) if found.is_file() => open(&full, flags, Mode::empty()).map(drop).map_err(io::Error::from),
-        looked => looked.map(drop),
+    match open(path, flags, Mode::empty()).map_err(io::Error::from) {
+        Ok(file) => io::copy(&mut fs::File::from(file).take(found.len()), &mut io::sink()).map(drop),
+        Err(error) if is_gone(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether one of them is a folder by now.
+pub(super) fn has_folder(workspace: &Path, learnt: &[Present]) -> bool {
+    let is_folder = |path: &[u8]| fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)));
+    learnt.iter().any(|present| is_folder(&present.path).is_ok_and(|found| found.is_dir()))
+}
+
+/// Makes a ref, on the disk when this returns. Whether it was not there.
+pub(super) fn keep(store: &Path, name: &str, commit: &str) -> Result<bool, CheckpointError> {
+    let path = store.join(name);
+    if path.exists() {
+        return Ok(false);
+    }
+    let folder = path.parent().unwrap_or(store);
+    let write = || {
+        fs::create_dir_all(folder)?;
+        // As git does it; nobody else makes a ref of this name.
+        let lock = path.with_added_extension("lock");
+        let mut file = fs::File::create(&lock)?;
+        file.write_all(format!("{commit}\n").as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&lock, &path)?;
+        fs::File::open(folder)?.sync_all()
     };
-    let error = opened.err().filter(|error| error.kind() == io::ErrorKind::PermissionDenied)?;
-    Some(format!("could not open file '{}': {error}", shown(path)))
+    write().map(|()| true).map_err(CheckpointError::storage(path.clone()))
+}
+
+/// The index holds what was taken in under other caps: it is made anew.
+pub(super) fn note_caps(store: &Path, caps: &Caps) -> Result<(), CheckpointError> {
+    let (path, words) = (store.join("largest-file"), caps.largest_file.to_string());
+    let before = fs::read_to_string(&path).ok();
+    if before.as_ref() == Some(&words) {
+        return Ok(());
+    }
+    if before.is_some() {
+        for entry in fs::read_dir(store).map_err(CheckpointError::storage(store))?.flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b"index.") {
+                remove_file(&entry.path())?;
+            }
+        }
+    }
+    fs::write(&path, words).map_err(CheckpointError::storage(path))
 }
 
 /// How many entries the index has: a number in its header. A workspace without files has no index.

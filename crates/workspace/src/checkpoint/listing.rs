@@ -1,13 +1,16 @@
 //! What the index must learn to be the workspace again.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use super::CheckpointError;
 use super::batch::Present;
 use super::files::blocking;
 use super::git::{Git, Halt, Output};
+use super::{Caps, CheckpointError, LeftOut};
 use crate::files::is_leftover;
 
 /// Git's name for a file without content; it need not be stored to stand in an index.
@@ -15,24 +18,33 @@ const EMPTY: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
 const NOTHING: &str = "0000000000000000000000000000000000000000";
 /// Git's words for a folder that it may not read, which is no error to it: it goes on as if the folder were empty.
 const CLOSED: &str = "could not open directory";
-/// What it says after the path of a file that it may not even look at, and takes for unchanged.
-const HIDDEN: &str = ": Permission denied";
 
 /// Paths as git gives and takes them: bytes, from the workspace's root.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     /// New or changed.
     pub(super) present: Vec<Present>,
+    /// How many of those the index does not know.
+    pub(super) new: u64,
     /// In the index and no longer in the workspace, or ignored by now.
     pub(super) absent: Vec<Vec<u8>>,
     /// Folders that the index knows no file of and that have a repository of their own, or may have, each with its
     /// slash. Git does not look into them.
     pub(super) nested: Vec<Vec<u8>>,
+    /// Neither in the index nor to be learnt.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Of one workspace.
+#[derive(Debug)]
+pub(super) struct Scope {
+    pub(super) own_data: Option<PathBuf>,
+    pub(super) caps: Caps,
 }
 
 impl Listing {
-    pub(super) async fn take(git: &Git, own_data: Option<&Path>, halt: &Halt) -> Result<Self, CheckpointError> {
-        let hidden: Vec<OsString> = own_data.map(pattern).into_iter().collect();
+    pub(super) async fn take(git: &Git, scope: &Scope, halt: &Halt) -> Result<Self, CheckpointError> {
+        let hidden: Vec<OsString> = scope.own_data.as_deref().map(pattern).into_iter().collect();
         let args = |which: &[&str]| -> Vec<OsString> {
             let fixed = ["ls-files", "-z", "--exclude-standard"].iter().chain(which).map(OsString::from);
             fixed.chain(hidden.iter().flat_map(|pattern| [OsString::from("-x"), pattern.clone()])).collect()
@@ -44,49 +56,61 @@ impl Listing {
             git.run(&["diff-files", "-z", "--ignore-submodules=all"], b"", halt),
         );
         let (others, ignored, changed) = (others?, ignored?, changed?);
-        if let Some(words) = others.warnings.lines().find(|line| line.contains(CLOSED)) {
-            return Err(CheckpointError::Unreadable { words: words.trim_start_matches("warning: ").to_owned() });
-        }
-        if let Some(words) = changed.warnings.lines().find(|line| line.ends_with(HIDDEN)) {
-            return Err(CheckpointError::Unreadable { words: words.to_owned() });
-        }
-        let workspace = git.workspace.clone();
-        blocking(move || Ok(Listing::sort(&workspace, &others, &ignored, &changed))).await
+        // It complains of files that it may not even look at, and takes them for unchanged.
+        let known = match changed.warnings.is_empty() {
+            true => None,
+            false => Some(git.run(&["ls-files", "-z", "--cached"], b"", halt).await?),
+        };
+        let (workspace, largest) = (git.workspace.clone(), scope.caps.largest_file);
+        blocking(move || {
+            let mut listing = Listing { left_out: closed(&workspace, &others.warnings)?, ..Listing::default() };
+            let ignored: HashSet<&[u8]> = ignored.items().collect();
+            for path in others.items().filter(|path| !is_ours(path)) {
+                listing.sort_other(path, look(&workspace, path), largest);
+            }
+            listing.new = listing.present.len() as u64;
+            // Items come in pairs: what changed, then the path.
+            let paths = changed.items().skip(1).step_by(2).filter(|path| !ignored.contains(path));
+            for path in paths {
+                listing.sort_known(path, look(&workspace, path), largest);
+            }
+            for path in known.iter().flat_map(Output::items).filter(|path| !ignored.contains(path)) {
+                if let looked @ Err(_) = look(&workspace, path) {
+                    listing.sort_known(path, looked, largest);
+                }
+            }
+            listing.absent.extend(ignored.into_iter().map(<[u8]>::to_owned));
+            Ok(listing)
+        })
+        .await
     }
 
-    /// Blocks: it looks at each file that is new or changed.
-    fn sort(workspace: &Path, others: &Output, ignored: &Output, changed: &Output) -> Self {
-        let mut listing = Listing::default();
-        let look = |path| std::fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)));
-        for path in others.items() {
-            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            if std::str::from_utf8(name).is_ok_and(is_leftover) {
-                continue;
+    /// A path that the index does not know.
+    fn sort_other(&mut self, path: &[u8], looked: io::Result<Metadata>, largest: u64) {
+        match looked {
+            Ok(found) if found.is_dir() => self.nested.push([path.strip_suffix(b"/").unwrap_or(path), b"/"].concat()),
+            Ok(found) if found.is_file() && found.len() > largest => {
+                self.left_out.push(LeftOut::too_large(path, found.len()));
             }
-            if path.ends_with(b"/") {
-                listing.nested.push(path.to_owned());
-            } else {
-                // What is wrong with one that cannot be looked at, git finds out when it takes it in.
-                let size = look(path).map_or(0, |found| found.len());
-                listing.present.push(Present { path: path.to_owned(), size });
+            Ok(found) if found.is_file() || found.is_symlink() => {
+                self.present.push(Present { path: path.to_owned(), size: found.len() });
             }
+            // A pipe or the like, or gone meanwhile.
+            Ok(_) => {}
+            Err(error) if is_gone(&error) => {}
+            Err(_) => self.left_out.push(LeftOut::unreadable(path, 0)),
         }
-        // Items come in pairs: what changed, then the path.
-        let mut items = changed.items();
-        while let (Some(_), Some(path)) = (items.next(), items.next()) {
-            match look(path) {
-                Ok(found) if found.is_file() || found.is_symlink() => {
-                    listing.present.push(Present { path: path.to_owned(), size: found.len() });
-                }
-                // A file became a folder. If that is a repository, git would not look into it.
-                Ok(found) if found.is_dir() => listing.nested.push([path, b"/"].concat()),
-                _ => listing.absent.push(path.to_owned()),
-            }
+    }
+
+    /// A path that the index knows and that may have changed.
+    fn sort_known(&mut self, path: &[u8], looked: io::Result<Metadata>, largest: u64) {
+        let before = self.present.len() + self.nested.len();
+        // If a file became a folder that is a repository, git would not look into it.
+        self.sort_other(path, looked, largest);
+        // What the index said of it must not stay.
+        if self.present.len() + self.nested.len() == before {
+            self.absent.push(path.to_owned());
         }
-        let ignored: std::collections::HashSet<&[u8]> = ignored.items().collect();
-        listing.present.retain(|present| !ignored.contains(present.path.as_slice()));
-        listing.absent.extend(ignored.into_iter().map(<[u8]>::to_owned));
-        listing
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -99,11 +123,41 @@ impl Listing {
     pub(super) fn seeds(&self) -> Vec<u8> {
         lines(&self.nested, |path| [format!("100644 {EMPTY}\t").as_bytes(), path, b".tolka-seed"].concat())
     }
+}
 
-    /// For `update-index --index-info`.
-    pub(super) fn removals(&self) -> Vec<u8> {
-        lines(&self.absent, |path| [format!("0 {NOTHING}\t").as_bytes(), path].concat())
+/// For `update-index --index-info`.
+pub(super) fn removals(paths: &[Vec<u8>]) -> Vec<u8> {
+    lines(paths, |path| [format!("0 {NOTHING}\t").as_bytes(), path].concat())
+}
+
+fn look(workspace: &Path, path: &[u8]) -> io::Result<Metadata> {
+    fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)))
+}
+
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What a write of ours that was cut off has left there.
+fn is_ours(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    std::str::from_utf8(name).is_ok_and(is_leftover)
+}
+
+/// The folders that git could not read.
+fn closed(workspace: &Path, warnings: &str) -> Result<Vec<LeftOut>, CheckpointError> {
+    let mut folders = Vec::new();
+    for words in warnings.lines().filter(|line| line.contains(CLOSED)) {
+        let quoted = words.split_once('\'').and_then(|(_, rest)| rest.rsplit_once("': "));
+        match quoted.map(|(folder, _)| (folder, fs::read_dir(workspace.join(folder)))) {
+            Some((folder, Err(error))) if !is_gone(&error) => {
+                folders.push(LeftOut::unreadable(folder.trim_end_matches('/').as_bytes(), 0));
+            }
+            // It is gone or open by now, or its name was told in a way that cannot be read: what is in it is not known.
+            _ => return Err(CheckpointError::Unreadable { words: words.trim_start_matches("warning: ").to_owned() }),
+        }
     }
+    Ok(folders)
 }
 
 fn lines(paths: &[Vec<u8>], line: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {

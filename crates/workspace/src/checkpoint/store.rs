@@ -5,7 +5,9 @@
 //! which begins as the last run's: whatever is left of an earlier run can neither hold it locked nor
 //! replace it.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use tokio::time::Instant;
 use tolka_facts::{Hash, SessionId, Time};
@@ -13,9 +15,10 @@ use tolka_facts::{Hash, SessionId, Time};
 use super::batch::{Present, batches};
 use super::files::{self, blocking};
 use super::git::{Git, Halt};
-use super::listing::{Listing, shown};
+use super::left_out::{self, About};
+use super::listing::{Listing, Scope, removals, shown};
 use super::place::Place;
-use super::{CheckpointError, Saved};
+use super::{Caps, CheckpointError, LeftOut, Saved};
 
 /// Where the refs of a session are.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ pub(super) enum Left {
 #[derive(Debug)]
 pub(super) struct Store {
     git: Git,
-    own_data: Option<PathBuf>,
+    scope: Scope,
     /// Good for everybody who had asked before it was begun, and so waited for it: many prompts at once cost little
     /// more than one.
     last: Option<Tree>,
@@ -60,10 +63,25 @@ struct Tree {
     began: Instant,
     name: String,
     files: u64,
+    left_out: Vec<LeftOut>,
+}
+
+/// What a save is asked for.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) words: String,
+    pub(super) same_as: Option<String>,
+}
+
+/// A snapshot, and whether its ref is new.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) saved: Saved,
+    pub(super) is_new: bool,
 }
 
 impl Store {
-    pub(super) async fn open(place: Place, run: &str, halt: &Halt) -> Result<Self, CheckpointError> {
+    pub(super) async fn open(place: Place, caps: Caps, run: &str, halt: &Halt) -> Result<Self, CheckpointError> {
         let Place { workspace, store, own_data } = place;
         let index = store.join(format!("index.{run}"));
         let git = Git { dir: store, index, workspace };
@@ -72,26 +90,35 @@ impl Store {
             create(&git.dir, run, &git.workspace, halt).await?;
         }
         let (dir, index) = (git.dir.clone(), git.index.clone());
-        blocking(move || files::adopt_index(&dir, &index).map_err(CheckpointError::storage(dir))).await?;
-        Ok(Store { git, own_data, last: None })
+        blocking(move || {
+            files::note_caps(&dir, &caps)?;
+            files::adopt_index(&dir, &index).map_err(CheckpointError::storage(dir))
+        })
+        .await?;
+        Ok(Store { git, scope: Scope { own_data, caps }, last: None })
     }
 
-    pub(super) async fn save(&mut self, keep: &Keep, words: &str, halt: &Halt) -> Result<Saved, CheckpointError> {
+    pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,
             _ => self.tree(halt).await?,
         };
         let tree = self.last.insert(tree);
-        // The time makes each commit one of its own, also if nothing has changed.
-        let message = format!("{}\n\nTaken-At: {}\n", one_line(words), Time::now().micros());
-        let commit = self.git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line();
-        let files = tree.files;
-        if let Err(error) = self.git.run(&["update-ref", &keep.of(&commit), &commit], b"", halt).await {
-            // It may have been killed when its work was done.
-            self.discard(keep, &commit).await;
-            return Err(error);
-        }
-        Ok(Saved { commit, files, left_out: Vec::new() })
+        let (files, left_out) = (tree.files, tree.left_out.clone());
+        let commit = match &wish.same_as {
+            Some(same) if is_same(&self.git, tree, same, halt).await? => same.clone(),
+            _ => commit(&self.git, tree, &wish.words, halt).await?,
+        };
+        let (dir, name, target) = (self.git.dir.clone(), keep.of(&commit), commit.clone());
+        let is_new = match blocking(move || files::keep(&dir, &name, &target)).await {
+            Ok(is_new) => is_new,
+            Err(error) => {
+                // Half of it may be there.
+                self.discard(keep, &commit).await;
+                return Err(error);
+            }
+        };
+        Ok(Made { saved: Saved { commit, files, left_out }, is_new })
     }
 
     /// Removes a ref that has just been made, or half made: it is a file of its own until somebody packs it.
@@ -143,11 +170,11 @@ impl Store {
         let began = Instant::now();
         let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
         blocking(move || files::sweep(&dir, &index)).await?;
-        match self.catch_up(halt).await {
+        let left_out = match self.catch_up(halt).await {
             // A file may go between the listing and the reading of it. Once is chance.
-            Err(CheckpointError::Git { .. }) => self.catch_up(halt).await?,
+            Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => self.catch_up(halt).await?,
             result => result?,
-        }
+        };
         let name = match self.git.run(&["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
@@ -157,15 +184,30 @@ impl Store {
             }
             tree => tree?.line(),
         };
-        let index = self.git.index.clone();
-        let files = blocking(move || files::entries(&index).map_err(CheckpointError::storage(index))).await?;
-        Ok(Tree { began, name, files })
+        let files = self.entries().await?;
+        Ok(Tree { began, name, files, left_out })
     }
 
-    /// Makes the index say what the workspace holds.
-    async fn catch_up(&self, halt: &Halt) -> Result<(), CheckpointError> {
-        let listing = self.list(halt).await?;
-        if listing.is_empty() { Ok(()) } else { self.learn(&listing, halt).await }
+    /// Makes the index say what the workspace holds, and tells what it leaves out.
+    async fn catch_up(&self, halt: &Halt) -> Result<Vec<LeftOut>, CheckpointError> {
+        let mut listing = self.list(halt).await?;
+        if !listing.is_empty() {
+            self.bound(&listing).await?;
+            self.learn(&mut listing, halt).await?;
+        }
+        left_out::sorted(listing.left_out)
+    }
+
+    /// Before anything is read.
+    async fn bound(&self, listing: &Listing) -> Result<(), CheckpointError> {
+        let (most, known) = (self.scope.caps.most_files, self.entries().await?);
+        let files = (known + listing.new).saturating_sub(listing.absent.len() as u64);
+        if files > most { Err(CheckpointError::TooMany { files, most }) } else { Ok(()) }
+    }
+
+    async fn entries(&self) -> Result<u64, CheckpointError> {
+        let index = self.git.index.clone();
+        blocking(move || files::entries(&index).map_err(CheckpointError::storage(index))).await
     }
 
     /// It is made anew: it is only a cache.
@@ -176,12 +218,12 @@ impl Store {
 
     /// The differences, with all nested repositories opened up.
     async fn list(&self, halt: &Halt) -> Result<Listing, CheckpointError> {
-        let mut listing = match Listing::take(&self.git, self.own_data.as_deref(), halt).await {
+        let mut listing = match Listing::take(&self.git, &self.scope, halt).await {
             // Listing reads little but the index, which may be damaged. Without one it fails in the same way again.
             Err(CheckpointError::Git { command, words }) => {
                 tracing::warn!(%command, %words, "the index of a checkpoint store is made anew");
                 self.drop_index().await?;
-                Listing::take(&self.git, self.own_data.as_deref(), halt).await?
+                Listing::take(&self.git, &self.scope, halt).await?
             }
             result => result?,
         };
@@ -192,45 +234,83 @@ impl Store {
             }
             self.git.run(&["update-index", "--replace", "-z", "--index-info"], &listing.seeds(), halt).await?;
             seeded = listing.nested;
-            listing = Listing::take(&self.git, self.own_data.as_deref(), halt).await?;
+            listing = Listing::take(&self.git, &self.scope, halt).await?;
         }
         Ok(listing)
     }
 
-    async fn learn(&self, listing: &Listing, halt: &Halt) -> Result<(), CheckpointError> {
-        let git = &self.git;
-        if !listing.absent.is_empty() {
-            git.run(&["update-index", "-z", "--index-info"], &listing.removals(), halt).await?;
-        }
+    async fn learn(&self, listing: &mut Listing, halt: &Halt) -> Result<(), CheckpointError> {
+        self.remove(&listing.absent, halt).await?;
         for batch in batches(&listing.present) {
-            let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
-            let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            if let Err(error) = git.run(&args, &paths, halt).await {
-                return Err(self.explain(error, batch).await);
-            }
+            let Err(error) = self.take_in(batch, halt).await else { continue };
+            let refused = self.refused(error, batch).await?;
+            let is_refused = |present: &&Present| {
+                let path = OsStr::from_bytes(&present.path);
+                refused.iter().any(|left| left.path.as_os_str() == path)
+            };
+            let (out, rest): (Vec<&Present>, Vec<&Present>) = batch.iter().partition(is_refused);
+            // What the index says of them is not what they hold now.
+            self.remove(&out.into_iter().map(|present| present.path.clone()).collect::<Vec<_>>(), halt).await?;
+            self.take_in(&rest.into_iter().cloned().collect::<Vec<_>>(), halt).await?;
+            listing.left_out.extend(refused);
         }
-        // A folder that has just become a repository would be a mere reference: a snapshot without its files.
-        let staged = git.run(&["ls-files", "-z", "--stage"], b"", halt).await?;
+        self.refuse_references(&listing.present, halt).await
+    }
+
+    async fn remove(&self, paths: &[Vec<u8>], halt: &Halt) -> Result<(), CheckpointError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.git.run(&["update-index", "-z", "--index-info"], &removals(paths), halt).await.map(drop)
+    }
+
+    async fn take_in(&self, batch: &[Present], halt: &Halt) -> Result<(), CheckpointError> {
+        let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
+        let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+        self.git.run(&args, &paths, halt).await.map(drop)
+    }
+
+    /// Those of a batch that git could not take in because they cannot be read. If there are none, it failed for
+    /// another reason.
+    async fn refused(&self, error: CheckpointError, batch: &[Present]) -> Result<Vec<LeftOut>, CheckpointError> {
+        if !matches!(error, CheckpointError::Git { .. }) {
+            return Err(error);
+        }
+        let (workspace, batch) = (self.git.workspace.clone(), batch.to_vec());
+        let refused = blocking(move || Ok(files::refused(&workspace, &batch))).await?;
+        if refused.is_empty() { Err(error) } else { Ok(refused) }
+    }
+
+    /// A folder that has just become a repository would be a mere reference: a snapshot without its files.
+    async fn refuse_references(&self, learnt: &[Present], halt: &Halt) -> Result<(), CheckpointError> {
+        let (workspace, learnt) = (self.git.workspace.clone(), learnt.to_vec());
+        if !blocking(move || Ok(files::has_folder(&workspace, &learnt))).await? {
+            return Ok(());
+        }
+        let staged = self.git.run(&["ls-files", "-z", "--stage"], b"", halt).await?;
         let Some(link) = staged.items().find(|item| item.starts_with(b"160000 ")) else { return Ok(()) };
         let path = link.splitn(2, |byte| *byte == b'\t').nth(1).unwrap_or_default().to_owned();
         let error = CheckpointError::Nested { path: shown(&path) };
-        let removal = Listing { absent: vec![path], ..Listing::default() }.removals();
-        git.run(&["update-index", "-z", "--index-info"], &removal, halt).await?;
+        self.remove(&[path], halt).await?;
         Err(error)
     }
+}
 
-    /// Why git did not take a batch in. Its own words for a file that it may not read are for people who know git.
-    async fn explain(&self, error: CheckpointError, batch: &[Present]) -> CheckpointError {
-        if !matches!(error, CheckpointError::Git { .. }) {
-            return error;
-        }
-        let (workspace, batch) = (self.git.workspace.clone(), batch.to_vec());
-        let look = move || Ok(batch.iter().find_map(|present| files::refusal(&workspace, &present.path)));
-        match blocking(look).await {
-            Ok(Some(words)) => CheckpointError::Unreadable { words },
-            Ok(None) | Err(_) => error,
-        }
+/// Whether a commit says just what a new one would.
+async fn is_same(git: &Git, tree: &Tree, commit: &str, halt: &Halt) -> Result<bool, CheckpointError> {
+    match About::read(git, commit, halt).await {
+        Ok(about) => Ok(about.tree == tree.name && about.left_out == tree.left_out),
+        // It has been pruned, or is of another store.
+        Err(CheckpointError::Git { .. } | CheckpointError::Unknown { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
+}
+
+async fn commit(git: &Git, tree: &Tree, words: &str, halt: &Halt) -> Result<String, CheckpointError> {
+    let (words, trailers) = (one_line(words), left_out::trailers(&tree.left_out));
+    // The time makes each commit one of its own, also if nothing has changed.
+    let message = format!("{words}\n\nTaken-At: {}\n{trailers}", Time::now().micros());
+    Ok(git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line())
 }
 
 /// Made under another name first: a store that is there is complete.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use tolka_workspace::checkpoint::Caps;
 use tolka_workspace::{CheckpointError, Checkpoints, Save};
 
 use crate::house::{BUDGET, Entry, House, session, text};
@@ -11,8 +12,11 @@ use crate::house::{BUDGET, Entry, House, session, text};
 /// Takes git longer than any test waits: it has to read all of it.
 const ENDLESS: u64 = 1 << 42;
 
-fn endless(house: &House) {
+fn endless() -> House {
+    let house = House::with_caps(Caps { largest_file: u64::MAX, ..Caps::default() });
     fs::File::create(house.workspace.join("endless")).unwrap().set_len(ENDLESS).unwrap();
+    house.write("a", "a");
+    house
 }
 
 fn index_locks(house: &House) -> Vec<PathBuf> {
@@ -47,9 +51,7 @@ async fn a_file_that_git_cannot_store_fails_the_save_and_leaves_no_commit() {
 
 #[tokio::test]
 async fn a_spent_budget_kills_git_and_the_next_save_is_whole() {
-    let mut house = House::new();
-    house.write("a", "a");
-    endless(&house);
+    let mut house = endless();
     let began = Instant::now();
     let budget = Duration::from_millis(300);
     let error = house.checkpoints.save(&house.workspace, &session(), Save::within(budget, "x")).await.unwrap_err();
@@ -110,9 +112,7 @@ async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
 
 #[tokio::test]
 async fn a_save_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
-    let house = House::new();
-    house.write("a", "a");
-    endless(&house);
+    let house = endless();
     for _ in 0..3 {
         tokio::select! {
             saved = house.try_save() => panic!("{saved:?}"),
@@ -250,6 +250,8 @@ async fn pipes_and_sockets_are_no_content() {
     let house = House::new();
     house.write("a", "a");
     house.write("b", "b");
+    let made = std::process::Command::new("mkfifo").arg(house.workspace.join("pipe")).status().unwrap();
+    assert!(made.success());
     let _socket = std::os::unix::net::UnixListener::bind(house.workspace.join("socket")).unwrap();
     assert_eq!(house.paths(&house.save().await.commit), ["a", "b"]);
     fs::remove_file(house.workspace.join("a")).unwrap();

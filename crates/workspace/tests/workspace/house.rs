@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tolka_facts::SessionId;
+use tolka_workspace::checkpoint::Caps;
 use tolka_workspace::{CheckpointError, Checkpoints, Save, Saved};
 
 /// Of everything that is not about sessions.
@@ -23,6 +24,7 @@ pub(crate) struct House {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) workspace: PathBuf,
     pub(crate) data: PathBuf,
+    caps: Caps,
     _folder: tempfile::TempDir,
 }
 
@@ -38,15 +40,24 @@ pub(crate) type Tree = BTreeMap<Vec<u8>, Entry>;
 
 impl House {
     pub(crate) fn new() -> Self {
+        House::with_caps(Caps::default())
+    }
+
+    pub(crate) fn with_caps(caps: Caps) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (workspace, data) = (folder.path().join("workspace"), folder.path().join("data"));
         fs::create_dir(&workspace).unwrap();
-        House { checkpoints: Checkpoints::new(&data), workspace, data, _folder: folder }
+        House { checkpoints: Checkpoints::with_caps(&data, caps), workspace, data, caps, _folder: folder }
     }
 
     /// As after a restart.
     pub(crate) fn reopen(&mut self) {
-        self.checkpoints = Checkpoints::new(&self.data);
+        self.checkpoints = Checkpoints::with_caps(&self.data, self.caps);
+    }
+
+    pub(crate) fn reopen_with(&mut self, caps: Caps) {
+        self.caps = caps;
+        self.reopen();
     }
 
     pub(crate) fn write(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) {

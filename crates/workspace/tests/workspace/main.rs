@@ -5,6 +5,7 @@
 mod artifact;
 mod attacks;
 mod bench;
+mod caps;
 mod changes;
 mod checkpoint;
 mod command;

@@ -73,37 +73,3 @@ async fn where_no_git_is() {
     let error = house.try_save().await.unwrap_err();
     assert_eq!(error.to_string(), "git was not found; install it, or put it on the PATH of the server");
 }
-
-/// Root may read everything: for root there is nothing to see here.
-#[tokio::test]
-async fn what_cannot_be_read_fails_the_save() {
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    use std::os::unix::fs::PermissionsExt;
-    let house = House::new();
-    house.write("a file", "x");
-    house.write("another", "x");
-    house.write("folder/x", "x");
-    let close = |path: &str, mode| {
-        fs::set_permissions(house.workspace.join(path), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    let todo = "give the server leave to read it, or name it in a .gitignore file";
-    // Whether it has been saved before or not.
-    for _ in 0..2 {
-        for (path, modes, named) in [
-            ("another", [0o200, 0o644], "another"),
-            ("folder", [0, 0o755], "folder/"),
-            // Its names can be read, and what they stand for cannot.
-            ("folder", [0o444, 0o755], "folder/x"),
-        ] {
-            close(path, modes[0]);
-            let error = house.try_save().await.unwrap_err();
-            close(path, modes[1]);
-            let CheckpointError::Unreadable { words } = &error else { panic!("{error}") };
-            assert!(words.contains(named) && words.contains("Permission denied"), "{words}");
-            assert_eq!(error.to_string(), format!("something could not be read: {words}; {todo}"));
-        }
-        assert_eq!(house.save().await.files, 3);
-    }
-}
