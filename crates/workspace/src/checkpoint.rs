@@ -32,7 +32,7 @@ use tolka_facts::SessionId;
 pub use changes::{FileChange, FileDiff};
 pub use error::CheckpointError;
 use files::blocking;
-use git::{Git, Halt};
+use git::Halt;
 pub use left_out::{LeftOut, LeftOutWhy};
 use place::Place;
 pub use plan::{Kept, Plan, PlanRequest, Span, Step, Whose};
@@ -186,13 +186,7 @@ impl Checkpoints {
     ) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
         // To be dropped with this future, which ends git.
         let (_wanted, halt) = Halt::within(READING);
-        let (folder, data) = (workspace.to_owned(), self.data.clone());
-        let place = halt.wait(blocking(move || Place::left(&folder, &data))).await??;
-        let Some(place) = place.filter(|_| is_name(commit)) else {
-            return Err(CheckpointError::Unknown { commit: commit.to_owned() });
-        };
-        // Only objects are read, which never change: neither the index nor the workspace is needed, nor a lock.
-        let git = Git { index: place.store.join("index"), workspace: place.store.clone(), dir: place.store };
+        let git = self.reader(workspace, &[commit], &halt).await?.git;
         contents::read(&git, commit, paths, &halt).await
     }
 

@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::folder::{Folder, FolderError, Found};
 pub use write::is_leftover;
+pub(crate) use write::{holds, part_name, take_after};
 
 /// What Linux takes in one call; nobody works with longer ones.
 const LONGEST_PATH: usize = 4096;

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-pub(crate) use walk::{Missing, Place, WalkError};
+pub(crate) use walk::{Missing, Place, THROUGH, WalkError, is_git};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
@@ -51,6 +51,12 @@ pub(crate) enum LastLink {
 pub(crate) enum Found {
     File(File, u64),
     Folder(Folder),
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
 }
 
 impl Folder {

@@ -1,10 +1,21 @@
 //! What differs between two snapshots.
 
+mod raw;
+mod texts;
+
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use tolka_facts::event::FileOperation;
 
-use super::{CheckpointError, Checkpoints};
+pub(super) use raw::{Difference, Entry, Kind, between, files, in_spans};
+
+use super::files::blocking;
+use super::git::{Git, Halt};
+use super::place::Place;
+use super::{CheckpointError, Checkpoints, READING, is_name};
+use crate::diff::unified;
+use crate::files::shown;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
@@ -21,7 +32,7 @@ pub struct FileChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     pub change: FileChange,
-    /// A unified diff. `None` of a file that is no text, or too large for one.
+    /// A unified diff, empty if only the mode changed. `None` of a file that is no text, or too large for one.
     pub patch: Option<String>,
     /// What it held before; `None` if it was not there, is no text or too large.
     pub before: Option<String>,
@@ -29,19 +40,82 @@ pub struct FileDiff {
 }
 
 impl Checkpoints {
-    /// All paths that differ, in their order.
-    pub async fn changes(&self, _workspace: &Path, from: &str, _to: &str) -> Result<Vec<FileChange>, CheckpointError> {
-        Err(CheckpointError::Unknown { commit: from.to_owned() })
+    /// All paths that differ, in their order. A file that was renamed is one that went and one that came.
+    pub async fn changes(&self, workspace: &Path, from: &str, to: &str) -> Result<Vec<FileChange>, CheckpointError> {
+        // To be dropped with this future, which ends git.
+        let (_wanted, halt) = Halt::within(READING);
+        let git = self.reader(workspace, &[from, to], &halt).await?.git;
+        Ok(between(&git, from, to, &[], &halt).await?.into_iter().map(FileChange::from).collect())
     }
 
     /// The same with their texts, for those of `paths` if given. Bounded: beyond [`crate::limits`] texts are left out.
     pub async fn diffs(
         &self,
-        _workspace: &Path,
+        workspace: &Path,
         from: &str,
-        _to: &str,
-        _paths: Option<&[PathBuf]>,
+        to: &str,
+        paths: Option<&[PathBuf]>,
     ) -> Result<Vec<FileDiff>, CheckpointError> {
-        Err(CheckpointError::Unknown { commit: from.to_owned() })
+        let (_wanted, halt) = Halt::within(READING);
+        let git = self.reader(workspace, &[from, to], &halt).await?.git;
+        let mut differences = between(&git, from, to, paths.unwrap_or_default(), &halt).await?;
+        if let Some(paths) = paths {
+            let wanted: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+            differences.retain(|difference| wanted.contains(difference.path.as_path()));
+        }
+        let texts = texts::of(&git, &differences, &halt).await?;
+        blocking(move || Ok(differences.into_iter().zip(texts).map(|(change, texts)| diff(change, texts)).collect()))
+            .await
     }
+
+    /// Git for what only reads objects, which never change: neither the index nor the workspace is needed, nor a lock.
+    /// All `commits` are names, though nobody may know them.
+    pub(super) async fn reader(
+        &self,
+        workspace: &Path,
+        commits: &[&str],
+        halt: &Halt,
+    ) -> Result<Reader, CheckpointError> {
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        let place = halt.wait(blocking(move || Place::left(&folder, &data))).await??;
+        let unknown = |commit: &str| CheckpointError::Unknown { commit: commit.to_owned() };
+        if let Some(commit) = commits.iter().find(|commit| !is_name(commit)) {
+            return Err(unknown(commit));
+        }
+        let place = place.ok_or_else(|| unknown(commits.first().unwrap_or(&"it")))?;
+        let store = place.store.clone();
+        let git = Git { index: store.join("index"), workspace: store.clone(), dir: store };
+        Ok(Reader { git, place })
+    }
+}
+
+/// Git without a workspace, and the place that it would be for.
+pub(super) struct Reader {
+    pub(super) git: Git,
+    pub(super) place: Place,
+}
+
+impl From<Difference> for FileChange {
+    fn from(difference: Difference) -> Self {
+        let operation = difference.operation();
+        let Difference { path, lines, .. } = difference;
+        FileChange { path, operation, added: lines.added, removed: lines.removed, is_binary: lines.is_binary }
+    }
+}
+
+fn diff(difference: Difference, texts: texts::Texts) -> FileDiff {
+    let texts::Texts { before, after, is_too_large } = texts;
+    let (is_there, is_still) = (difference.was.is_some(), difference.is.is_some());
+    let mut change = FileChange::from(difference);
+    let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    let (before, after) = (text(before), text(after));
+    // Git goes by the first bytes alone.
+    change.is_binary |= !is_too_large && (before.is_some() != is_there || after.is_some() != is_still);
+    if is_too_large || change.is_binary {
+        let before = before.filter(|_| !change.is_binary);
+        return FileDiff { change, patch: None, before, is_too_large };
+    }
+    let path = change.path.to_str().map_or_else(|| shown(&change.path), str::to_owned);
+    let patch = Some(unified(&path, before.as_deref(), after.as_deref()).text);
+    FileDiff { change, patch, before, is_too_large }
 }

@@ -39,16 +39,26 @@ pub(super) async fn read(
         }
         from = to;
     }
-    if wanted.is_empty() {
-        return Ok(contents);
+    let names: Vec<&str> = wanted.iter().map(|(_, name)| name.as_str()).collect();
+    for ((index, _), content) in wanted.iter().zip(objects(git, &names, halt).await?) {
+        contents[*index] = Some(content);
     }
-    let names: String = wanted.iter().map(|(_, name)| format!("{name}\n")).collect();
-    let output = git.run(&["cat-file", "--batch"], names.as_bytes(), halt).await?;
+    Ok(contents)
+}
+
+/// What objects hold, in their order. All of it is in memory.
+pub(super) async fn objects(git: &Git, names: &[&str], halt: &Halt) -> Result<Vec<Vec<u8>>, CheckpointError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let lines: String = names.iter().map(|name| format!("{name}\n")).collect();
+    let output = git.run(&["cat-file", "--batch"], lines.as_bytes(), halt).await?;
     let mut rest = output.out.as_slice();
-    for (index, name) in wanted {
+    let mut contents = Vec::with_capacity(names.len());
+    for name in names {
         let missing = || CheckpointError::Git { command: "cat-file".to_owned(), words: format!("{name} is missing") };
         let (content, after) = object(rest).ok_or_else(missing)?;
-        contents[index] = Some(content.to_owned());
+        contents.push(content.to_owned());
         rest = after;
     }
     Ok(contents)

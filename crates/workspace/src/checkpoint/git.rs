@@ -156,7 +156,7 @@ impl Git {
         }
     }
 
-    fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
+    pub(super) fn command<A: AsRef<OsStr>>(&self, args: &[A]) -> Command {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
             command.env_remove(name);

@@ -5,12 +5,26 @@
 //! nobody but the session's own turns (and earlier restores of its own) changed it since. Whatever else differs is kept,
 //! and the plan says why.
 
-use std::collections::HashSet;
+mod clash;
+mod hidden;
+mod verdict;
+
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tolka_facts::event::{FileOperation, KeptWhy, Overwrite};
 
+pub(super) use hidden::{Rules, is_rules};
+use verdict::Evidence;
+
+use super::changes::{Difference, between, in_spans};
+use super::git::{Git, Halt};
 use super::{CheckpointError, Checkpoints};
+use crate::files::shown;
+
+/// How long making a plan may take: every file that differs is read, for its lines.
+const PLANNING: Duration = Duration::from_secs(60);
 
 /// What happened between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,9 +84,80 @@ pub struct Kept {
     pub why: KeptWhy,
 }
 
+/// What becomes of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Goes,
+    Stays(KeptWhy),
+}
+
 impl Checkpoints {
     /// The same for the same request, as long as the snapshots are there: a restore that was cut off is planned again.
-    pub async fn plan(&self, _workspace: &Path, request: &PlanRequest) -> Result<Plan, CheckpointError> {
-        Err(CheckpointError::Unknown { commit: request.target.clone() })
+    pub async fn plan(&self, workspace: &Path, request: &PlanRequest) -> Result<Plan, CheckpointError> {
+        // To be dropped with this future, which ends git.
+        let (_wanted, halt) = Halt::within(PLANNING);
+        let PlanRequest { target, now, spans, overwrite } = request;
+        let in_time = spans.iter().flat_map(|span| [span.from.as_str(), &span.to]);
+        let commits: Vec<&str> = [target.as_str(), now].into_iter().chain(in_time).collect();
+        let git = self.reader(workspace, &commits, &halt).await?.git;
+        let differences = between(&git, now, target, &[], &halt).await?;
+        let evidence = evidence(&git, request, &differences, &halt).await?;
+        let verdict = |difference: &Difference| match evidence.verdict(difference) {
+            Verdict::Stays(KeptWhy::Conflict) if is_said(overwrite, &difference.path) => Verdict::Goes,
+            verdict => verdict,
+        };
+        let mut verdicts: BTreeMap<&Path, Verdict> =
+            differences.iter().map(|difference| (difference.path.as_path(), verdict(difference))).collect();
+        clash::settle(&mut verdicts, &differences);
+        let mut plan = Plan { target: target.clone(), now: now.clone(), ..Plan::default() };
+        for difference in &differences {
+            let path = difference.path.clone();
+            match verdicts.get(difference.path.as_path()) {
+                Some(Verdict::Stays(why)) => plan.kept.push(Kept { path, why: *why }),
+                Some(Verdict::Goes) | None => plan.steps.push(step(difference)),
+            }
+        }
+        Ok(plan)
     }
+}
+
+fn step(difference: &Difference) -> Step {
+    let Difference { path, lines, .. } = difference;
+    Step { path: path.clone(), operation: difference.operation(), added: lines.added, removed: lines.removed }
+}
+
+/// A client names files as it was told of them.
+fn is_said(overwrite: &Overwrite, path: &Path) -> bool {
+    match overwrite {
+        Overwrite::Nothing => false,
+        Overwrite::These(paths) => paths.iter().any(|named| Path::new(named) == path || *named == shown(path)),
+        Overwrite::All => true,
+    }
+}
+
+async fn evidence(
+    git: &Git,
+    request: &PlanRequest,
+    differences: &[Difference],
+    halt: &Halt,
+) -> Result<Evidence, CheckpointError> {
+    let PlanRequest { target, spans, .. } = request;
+    let in_spans = in_spans(git, spans, halt).await?;
+    let mut evidence = Evidence::default();
+    let differ: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
+    for (span, changes) in spans.iter().zip(in_spans) {
+        let rules = match changes.iter().any(|change| is_rules(&change.path)) {
+            true => Rules::of(git, &span.from, halt).await?,
+            // Whatever can be seen at its end could be seen at its beginning.
+            false => Rules::default(),
+        };
+        for change in changes.into_iter().filter(|change| differ.contains(change.path.as_path())) {
+            evidence.add(&span.whose, change, &rules);
+        }
+    }
+    // What the target's own rules hide may have been there.
+    if differences.iter().any(|difference| is_rules(&difference.path)) {
+        evidence.target = Rules::of(git, target, halt).await?;
+    }
+    Ok(evidence)
 }

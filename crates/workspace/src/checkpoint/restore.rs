@@ -3,9 +3,35 @@
 //! Nothing else is touched: not the mtimes of what stays, not folders that were empty, never `.git`. It can be cut off at
 //! any moment and carried out again from its start.
 
-use std::path::Path;
+mod blobs;
+mod carry;
+mod check_out;
+mod part;
+mod there;
+mod trail;
 
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use carry::{Carry, Fate, Task};
+use tolka_facts::SessionId;
+use tolka_facts::event::KeptWhy;
+
+use super::changes::{Difference, between};
+use super::files::blocking;
+use super::git::{Git, Halt};
+use super::plan::Rules;
+use super::store::Keep;
 use super::{CheckpointError, Checkpoints, Kept, Plan, Step};
+use crate::folder::{Folder, FolderError};
+
+/// How long it may take to look up what is to be done, and to wait for a save that runs.
+const LOOKING: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Restored {
@@ -16,25 +42,102 @@ pub struct Restored {
 }
 
 impl Checkpoints {
-    pub async fn restore(&self, _workspace: &Path, plan: &Plan) -> Result<Restored, CheckpointError> {
-        Err(CheckpointError::Unknown { commit: plan.target.clone() })
-    }
-
-    /// Writes the files of a snapshot into a folder that is empty or not there yet. How many.
-    pub async fn check_out(&self, _workspace: &Path, commit: &str, _into: &Path) -> Result<u64, CheckpointError> {
-        Err(CheckpointError::Unknown { commit: commit.to_owned() })
+    /// Nothing is saved in this folder meanwhile. Dropped, it ends after the file that it is at.
+    pub async fn restore(&self, workspace: &Path, plan: &Plan) -> Result<Restored, CheckpointError> {
+        // To be dropped with this future, which ends git.
+        let (_wanted, halt) = Halt::within(LOOKING);
+        let reader = self.reader(workspace, &[&plan.target, &plan.now], &halt).await?;
+        let shared = self.shared(&reader.place);
+        let _alone = halt.wait(shared.lock()).await?;
+        let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
+        let differences = between(&reader.git, &plan.now, &plan.target, &paths, &halt).await?;
+        let tasks = tasks(plan, differences);
+        let keep = match tasks.iter().any(Task::removes) {
+            true => folders(&reader.git, &plan.target, &halt).await?,
+            false => HashSet::new(),
+        };
+        let stop = Stop::default();
+        let stopped = stop.0.clone();
+        let (folder, key) = (reader.place.workspace.clone(), format!("{}{}", plan.target, plan.now));
+        let git =
+            Git { dir: reader.git.dir.clone(), index: reader.git.index.clone(), workspace: reader.git.dir.clone() };
+        let fates = blocking(move || {
+            let root = Folder::open(&folder).map_err(|error| unusable(folder, error))?;
+            Carry::new(&root, &git, key, stopped)?.out(&tasks, &keep)
+        });
+        let fates = fates.await?;
+        let mut restored = Restored { done: Vec::new(), kept: plan.kept.clone() };
+        let hidden = match fates.iter().any(|(_, fate)| *fate == Fate::Met) {
+            true => Rules::of(&reader.git, &plan.now, &halt).await?,
+            false => Rules::default(),
+        };
+        let mut fates: HashMap<PathBuf, Fate> = fates.into_iter().collect();
+        for step in &plan.steps {
+            let why = match fates.remove(&step.path).unwrap_or(Fate::Done) {
+                Fate::Done => {
+                    restored.done.push(step.clone());
+                    continue;
+                }
+                // It has been there, and nobody saw it.
+                Fate::Met if hidden.hide(&step.path) => KeptWhy::NotSaved,
+                Fate::Met | Fate::Moved => KeptWhy::Moved,
+                Fate::Refused => KeptWhy::Refused,
+            };
+            restored.kept.push(Kept { path: step.path.clone(), why });
+        }
+        Ok(restored)
     }
 
     /// Lets another session in the same folder hold snapshots as its own.
-    pub async fn share(
-        &self,
-        _workspace: &Path,
-        _with: &tolka_facts::SessionId,
-        commits: &[String],
-    ) -> Result<(), CheckpointError> {
-        match commits.first() {
-            Some(commit) => Err(CheckpointError::Unknown { commit: commit.clone() }),
-            None => Ok(()),
+    pub async fn share(&self, workspace: &Path, with: &SessionId, commits: &[String]) -> Result<(), CheckpointError> {
+        let (_wanted, halt) = Halt::within(LOOKING);
+        if commits.is_empty() {
+            return Ok(());
         }
+        let names: Vec<&str> = commits.iter().map(String::as_str).collect();
+        let reader = self.reader(workspace, &names, &halt).await?;
+        let shared = self.shared(&reader.place);
+        // A session that is being forgotten may take its snapshots along.
+        let _alone = halt.wait(shared.lock()).await?;
+        let lines: String = names.iter().map(|name| format!("{name}^{{commit}}\n")).collect();
+        let known = reader.git.run(&["cat-file", "--batch-check"], lines.as_bytes(), &halt).await?;
+        let known = String::from_utf8_lossy(&known.out).into_owned();
+        if let Some((commit, _)) = commits.iter().zip(known.lines()).find(|(_, line)| line.ends_with(" missing")) {
+            return Err(CheckpointError::Unknown { commit: commit.clone() });
+        }
+        let keep = Keep::new(with);
+        let lines: String = names.iter().map(|name| format!("update {} {name}\n", keep.of(name))).collect();
+        reader.git.run(&["update-ref", "--stdin"], lines.as_bytes(), &halt).await.map(drop)
     }
+}
+
+/// Set when nobody waits any more.
+#[derive(Debug, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is to be done for each step; nothing for one that is no difference.
+fn tasks(plan: &Plan, differences: Vec<Difference>) -> Vec<Task> {
+    let steps: HashSet<&Path> = plan.steps.iter().map(|step| step.path.as_path()).collect();
+    let tasks = differences.into_iter().filter(|difference| steps.contains(difference.path.as_path()));
+    tasks.map(|Difference { path, was, is, .. }| Task { path, now: was, target: is }).collect()
+}
+
+/// All folders of a snapshot.
+async fn folders(git: &Git, commit: &str, halt: &Halt) -> Result<HashSet<PathBuf>, CheckpointError> {
+    let output = git.run(&["ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree", commit], b"", halt).await?;
+    Ok(output.items().map(|item| PathBuf::from(OsStr::from_bytes(item))).collect())
+}
+
+fn unusable(path: PathBuf, error: FolderError) -> CheckpointError {
+    let error = match error {
+        FolderError::Closed { error, .. } => error,
+        error => std::io::Error::other(error),
+    };
+    CheckpointError::NoWorkspace { path, error }
 }

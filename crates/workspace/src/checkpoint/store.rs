@@ -35,7 +35,7 @@ impl Keep {
         }
     }
 
-    fn of(&self, commit: &str) -> String {
+    pub(super) fn of(&self, commit: &str) -> String {
         format!("{}/{commit}", self.0)
     }
 }

@@ -20,6 +20,11 @@ use crate::folder::{Folder, FolderError, LastLink, Missing, Place, READ, WalkErr
 
 const LEFTOVER: (&str, &str) = (".tolka-", ".part");
 
+/// What a file is called until it is whole. Whoever knows `key` may look for it later.
+pub(crate) fn part_name(key: &str) -> String {
+    format!("{}{key}{}", LEFTOVER.0, LEFTOVER.1)
+}
+
 /// Whether a file of this name was left by a write that was killed in its middle. Nobody needs it.
 pub fn is_leftover(name: &str) -> bool {
     name.starts_with(LEFTOVER.0) && name.ends_with(LEFTOVER.1)
@@ -132,7 +137,7 @@ fn is_still(place: &Place, path: &str, before: &[u8]) -> Result<(), FileError> {
 }
 
 /// Whether this is all that is in a file; reads no more than it takes to know.
-fn holds(mut file: File, mut expected: &[u8]) -> io::Result<bool> {
+pub(crate) fn holds(mut file: impl Read, mut expected: &[u8]) -> io::Result<bool> {
     let mut piece = vec![0; 64 * 1024];
     loop {
         match file.read(&mut piece) {
@@ -168,7 +173,7 @@ impl<'a> Part<'a> {
         let mode = Mode::from_raw_mode(if matches!(like, Like::New) { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Seeded by the system, so that nobody can be there first.
-        let name = format!("{}{:016x}{}", LEFTOVER.0, RandomState::new().hash_one(std::process::id()), LEFTOVER.1);
+        let name = part_name(&format!("{:016x}", RandomState::new().hash_one(std::process::id())));
         let mut file: File = openat(&place.folder, &name, flags, mode)?.into();
         let part = Part { folder: &place.folder, name, is_placed: false };
         file.write_all(bytes)?;
@@ -219,7 +224,7 @@ impl Drop for Part<'_> {
 }
 
 /// Mode and owner of the file whose place it takes.
-fn take_after(file: &File, like: &Stat) -> io::Result<()> {
+pub(crate) fn take_after(file: &File, like: &Stat) -> io::Result<()> {
     let own = fstat(file)?;
     let (uid, gid) = (Uid::from_raw(like.st_uid), Gid::from_raw(like.st_gid));
     let mut mode = like.st_mode & 0o7777;

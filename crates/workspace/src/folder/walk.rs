@@ -18,9 +18,9 @@ const MOST_LINKS: usize = 40;
 
 /// A folder that is only gone through need not be readable.
 #[cfg(target_os = "linux")]
-const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(crate) const THROUGH: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
-const THROUGH: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
+pub(crate) const THROUGH: OFlags = READ.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW);
 
 /// What is done about folders on the way that are not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Folder {
 }
 
 /// A repository's own folder or file, on file systems that do not care for case too.
-fn is_git(name: &OsStr) -> bool {
+pub(crate) fn is_git(name: &OsStr) -> bool {
     name.as_bytes().eq_ignore_ascii_case(b".git")
 }
 

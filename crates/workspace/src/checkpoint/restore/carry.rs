@@ -1,0 +1,317 @@
+//! One restore, on a thread that may block.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Access, AtFlags, accessat, unlinkat};
+use rustix::io::Errno;
+use tolka_facts::Hash;
+
+use super::blobs::{Blobs, Content};
+use super::part::{Part, Sync, set_kind};
+use super::there::{Identity, There};
+use super::trail::Trail;
+use crate::checkpoint::CheckpointError;
+use crate::checkpoint::changes::{Entry, Kind};
+use crate::checkpoint::git::Git;
+use crate::files::part_name;
+use crate::folder::{Folder, Missing};
+
+/// Up to so many files each is waited for until it is on the disk; more are waited for together.
+const FEW: usize = 16;
+
+/// So many wait for their places at once. Each may hold a folder open.
+const BATCH: usize = 512;
+
+/// A path that changes.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) path: PathBuf,
+    pub(super) now: Option<Entry>,
+    pub(super) target: Option<Entry>,
+}
+
+impl Task {
+    pub(super) fn removes(&self) -> bool {
+        self.target.is_none()
+    }
+
+    fn blobs(&self) -> impl Iterator<Item = &Entry> {
+        let is_same = matches!((&self.now, &self.target), (Some(now), Some(target)) if now.blob == target.blob);
+        [self.now.as_ref(), self.target.as_ref().filter(|_| !is_same)].into_iter().flatten()
+    }
+}
+
+/// What became of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Done,
+    /// It is not what the plan was made for.
+    Moved,
+    /// Something is there, where the plan knew of nothing.
+    Met,
+    Refused,
+}
+
+pub(super) struct Carry<'a> {
+    root: &'a Folder,
+    git: &'a Git,
+    /// The same for every try of a plan.
+    key: String,
+    stop: Arc<AtomicBool>,
+    trail: Trail,
+    /// Whole files that wait for their places.
+    parts: Vec<(PathBuf, Part)>,
+    fates: Vec<(PathBuf, Fate)>,
+}
+
+/// A path as it was found, with what it may be.
+struct Seen<'a> {
+    folder: Rc<OwnedFd>,
+    name: &'a OsStr,
+    there: There,
+}
+
+impl<'a> Carry<'a> {
+    pub(super) fn new(
+        root: &'a Folder,
+        git: &'a Git,
+        key: String,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Self, CheckpointError> {
+        let trail = trail(root)?;
+        Ok(Carry { root, git, key, stop, trail, parts: Vec::new(), fates: Vec::new() })
+    }
+
+    /// What became of each. `keep` are folders that are never removed.
+    pub(super) fn out(
+        mut self,
+        tasks: &[Task],
+        keep: &HashSet<PathBuf>,
+    ) -> Result<Vec<(PathBuf, Fate)>, CheckpointError> {
+        let (removals, writings): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.removes());
+        // First what may stand in the way of others.
+        self.remove(&removals)?;
+        self.remove_folders(keep);
+        self.trail = trail(self.root)?;
+        self.write(&writings)?;
+        self.take_back_folders();
+        Ok(self.fates)
+    }
+
+    fn remove(&mut self, tasks: &[&Task]) -> Result<(), CheckpointError> {
+        let mut blobs = self.ask(tasks)?;
+        for task in tasks {
+            let now = task.now.as_ref().map(|entry| blobs.next(entry)).transpose()?;
+            self.go_on()?;
+            let fate = self.remove_one(&task.path, now.as_ref()).unwrap_or_else(|error| refused(&task.path, &error));
+            self.fates.push((task.path.clone(), fate));
+        }
+        Ok(())
+    }
+
+    fn remove_one(&mut self, path: &Path, now: Option<&Content>) -> io::Result<Fate> {
+        let seen = match self.see(path, Missing::Refused) {
+            // Where no folder is, no file is.
+            Err(error) if is_absent(&error) => return Ok(Fate::Done),
+            seen => seen?,
+        };
+        if matches!(seen.there, There::Nothing | There::Folder) {
+            return Ok(Fate::Done);
+        }
+        if !seen.there.is(now)? {
+            return Ok(Fate::Moved);
+        }
+        may_write(&seen)?;
+        if seen.there.identity() != Identity::at(&seen.folder, seen.name) {
+            return Ok(Fate::Moved);
+        }
+        unlinkat(&*seen.folder, seen.name, AtFlags::empty())?;
+        Ok(Fate::Done)
+    }
+
+    /// Folders in which nothing is left by this restore, from the innermost out.
+    fn remove_folders(&mut self, keep: &HashSet<PathBuf>) {
+        let mut folders = BTreeSet::new();
+        for (path, _) in self.fates.iter().filter(|(_, fate)| *fate == Fate::Done) {
+            folders.extend(path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()));
+        }
+        let folders: Vec<PathBuf> =
+            folders.into_iter().rev().filter(|folder| !keep.contains(*folder)).map(Path::to_owned).collect();
+        self.remove_empty(&folders);
+    }
+
+    /// Only what is empty can be removed so.
+    fn remove_empty(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            if let Ok((above, name)) = self.trail.to(folder, Missing::Refused) {
+                let _ = unlinkat(&*above, name, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+
+    /// Folders that were made for files which could not be written.
+    fn take_back_folders(&mut self) {
+        let made: Vec<PathBuf> = std::mem::take(&mut self.trail.made).into_iter().rev().collect();
+        self.remove_empty(&made);
+    }
+
+    fn write(&mut self, tasks: &[&Task]) -> Result<(), CheckpointError> {
+        let sync = if tasks.len() <= FEW || !CAN_SYNC_ALL { Sync::Now } else { Sync::Later };
+        let mut blobs = self.ask(tasks)?;
+        for task in tasks {
+            let mut contents = task.blobs().map(|entry| blobs.next(entry)).collect::<Result<Vec<_>, _>>()?;
+            let last = contents.pop();
+            let (Some(entry), Some(last)) = (&task.target, last) else { continue };
+            let now = task.now.as_ref().map(|now| Content {
+                kind: now.kind,
+                bytes: contents.pop().map_or_else(|| last.bytes.clone(), |content| content.bytes),
+            });
+            let target = Content { kind: entry.kind, bytes: last.bytes };
+            self.go_on()?;
+            match self.write_one(&task.path, now.as_ref(), &target, sync) {
+                Ok(Some(fate)) => self.fates.push((task.path.clone(), fate)),
+                Ok(None) => {}
+                Err(error) => self.fates.push((task.path.clone(), refused(&task.path, &error))),
+            }
+            if self.parts.len() >= if sync == Sync::Now { 1 } else { BATCH } {
+                self.put(sync);
+            }
+        }
+        self.put(sync);
+        Ok(())
+    }
+
+    /// `None`: it waits for its place.
+    fn write_one(
+        &mut self,
+        path: &Path,
+        now: Option<&Content>,
+        target: &Content,
+        sync: Sync,
+    ) -> io::Result<Option<Fate>> {
+        let missing = if now.is_none() { Missing::Made } else { Missing::Refused };
+        let mut seen = match self.see(path, missing) {
+            Err(error) if is_absent(&error) => return Ok(Some(Fate::Moved)),
+            seen => seen?,
+        };
+        let part = self.part(seen.name);
+        forget(&seen.folder, &part)?;
+        if seen.there.is(Some(target))? {
+            return Ok(Some(Fate::Done));
+        }
+        if now.is_none() && matches!(seen.there, There::Folder) && is_removed(&seen)? {
+            seen.there = There::Nothing;
+        }
+        if !seen.there.is(now)? {
+            return Ok(Some(if now.is_none() { Fate::Met } else { Fate::Moved }));
+        }
+        may_write(&seen)?;
+        if let (There::File(file, _), Some(now)) = (&seen.there, now)
+            && target.kind != Kind::Link
+            && now.bytes == target.bytes
+        {
+            set_kind(file, target.kind)?;
+            return Ok(Some(Fate::Done));
+        }
+        let Seen { folder, name, there } = seen;
+        let part = Part::write((folder, name), &part, target, &there, sync)?;
+        self.parts.push((path.to_owned(), part));
+        Ok(None)
+    }
+
+    /// Gives all that wait their places.
+    fn put(&mut self, sync: Sync) {
+        let is_safe = sync == Sync::Now || self.parts.is_empty() || sync_all(self.root).is_ok();
+        for (path, part) in self.parts.drain(..) {
+            let put = if is_safe { part.put() } else { Err(io::ErrorKind::StorageFull.into()) };
+            let fate = match put {
+                Ok(true) => Fate::Done,
+                Ok(false) => Fate::Moved,
+                Err(error) => refused(&path, &error),
+            };
+            self.fates.push((path, fate));
+        }
+    }
+
+    fn see<'p>(&mut self, path: &'p Path, missing: Missing) -> io::Result<Seen<'p>> {
+        let (folder, name) = self.trail.to(path, missing)?;
+        let there = There::at(&folder, name)?;
+        Ok(Seen { folder, name, there })
+    }
+
+    fn part(&self, name: &OsStr) -> OsString {
+        let hash = Hash::of(&[self.key.as_bytes(), name.as_bytes()].concat());
+        part_name(hash.as_str().get(..32).unwrap_or_default()).into()
+    }
+
+    fn ask(&self, tasks: &[&Task]) -> Result<Blobs, CheckpointError> {
+        let names = tasks.iter().flat_map(|task| task.blobs()).map(|entry| format!("{}\n", entry.blob)).collect();
+        Blobs::ask(self.git, names)
+    }
+
+    fn go_on(&self) -> Result<(), CheckpointError> {
+        if self.stop.load(Ordering::Relaxed) { Err(CheckpointError::Stopped) } else { Ok(()) }
+    }
+}
+
+fn trail(root: &Folder) -> Result<Trail, CheckpointError> {
+    Trail::new(root).map_err(|error| CheckpointError::Storage { path: ".".into(), error: error.into() })
+}
+
+/// What a try that was killed left.
+fn forget(folder: &OwnedFd, part: &OsStr) -> io::Result<()> {
+    match unlinkat(folder, part, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        forgotten => Ok(forgotten?),
+    }
+}
+
+/// A folder with nothing in it is in no snapshot, and nothing is lost with it.
+fn is_removed(seen: &Seen<'_>) -> io::Result<bool> {
+    match unlinkat(&*seen.folder, seen.name, AtFlags::REMOVEDIR) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A rename would not care that the file itself is not to be written.
+fn may_write(seen: &Seen<'_>) -> io::Result<()> {
+    match seen.there {
+        There::File(..) => Ok(accessat(&*seen.folder, seen.name, Access::WRITE_OK, AtFlags::EACCESS)?),
+        There::Nothing | There::Link(..) | There::Folder | There::Other => Ok(()),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
+}
+
+fn refused(path: &Path, error: &io::Error) -> Fate {
+    tracing::warn!(path = %path.display(), %error, "a file could not be restored");
+    Fate::Refused
+}
+
+#[cfg(target_os = "linux")]
+const CAN_SYNC_ALL: bool = true;
+#[cfg(not(target_os = "linux"))]
+const CAN_SYNC_ALL: bool = false;
+
+/// All that was written is on the disk.
+#[cfg(target_os = "linux")]
+fn sync_all(root: &Folder) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(root)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_all(_root: &Folder) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! A snapshot's files in a folder of their own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::checkpoint::files::{self, blocking};
+use crate::checkpoint::git::{Git, Halt};
+use crate::checkpoint::{CheckpointError, Checkpoints};
+
+/// How long it may take.
+const WRITING: Duration = Duration::from_secs(300);
+
+/// What the folder is called until all is in it.
+const UNFINISHED: &str = "tolka-unfinished";
+
+impl Checkpoints {
+    /// Writes the files of a snapshot into a folder that is empty or not there yet. How many. All of them or none: until
+    /// the last is written they are in a folder beside it, whose name says so.
+    pub async fn check_out(&self, workspace: &Path, commit: &str, into: &Path) -> Result<u64, CheckpointError> {
+        // To be dropped with this future, which ends git.
+        let (_wanted, halt) = Halt::within(WRITING);
+        let store = self.reader(workspace, &[commit], &halt).await?.git;
+        let tree = format!("{commit}^{{tree}}");
+        if store.run(&["cat-file", "-e", &tree], b"", &halt).await.is_err() {
+            return Err(CheckpointError::Unknown { commit: commit.to_owned() });
+        }
+        let given = into.to_owned();
+        let site = blocking(move || Site::prepare(&given)).await?;
+        let git = Git { dir: store.dir, index: site.index(), workspace: site.files() };
+        let written = async {
+            git.run(&["read-tree", &tree], b"", &halt).await?;
+            git.run(&["checkout-index", "--all", "--quiet"], b"", &halt).await
+        };
+        let done = written.await;
+        blocking(move || match done {
+            Ok(_) => site.finish(),
+            Err(error) => {
+                // What cannot be removed says by its name that nobody needs it.
+                let _ = files::remove_folder(&site.unfinished);
+                Err(error)
+            }
+        })
+        .await
+    }
+}
+
+struct Site {
+    into: PathBuf,
+    unfinished: PathBuf,
+}
+
+impl Site {
+    fn prepare(into: &Path) -> Result<Self, CheckpointError> {
+        let into = std::path::absolute(into).map_err(CheckpointError::storage(into))?;
+        match fs::read_dir(&into).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => {}
+            Ok(false) => {
+                let error = io::ErrorKind::DirectoryNotEmpty.into();
+                return Err(CheckpointError::Storage { path: into, error });
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(CheckpointError::Storage { path: into, error }),
+        }
+        let mut name = OsString::from(".");
+        name.push(into.file_name().ok_or_else(|| CheckpointError::TooWide { path: into.clone() })?);
+        let unfinished = into.with_file_name(name).with_added_extension(UNFINISHED);
+        files::remove_folder(&unfinished)?;
+        let site = Site { into, unfinished };
+        let folder = site.files();
+        fs::create_dir_all(&folder).map_err(CheckpointError::storage(folder))?;
+        Ok(site)
+    }
+
+    fn files(&self) -> PathBuf {
+        self.unfinished.join("files")
+    }
+
+    fn index(&self) -> PathBuf {
+        self.unfinished.join("index")
+    }
+
+    fn finish(self) -> Result<u64, CheckpointError> {
+        let count = files::entries(&self.index()).map_err(CheckpointError::storage(self.index()))?;
+        let folder = self.files();
+        let placed = sync(&folder).and_then(|()| {
+            if let Ok(about) = fs::metadata(&self.into) {
+                fs::set_permissions(&folder, about.permissions())?;
+            }
+            // It takes the place of an empty folder, and of no other.
+            fs::rename(&folder, &self.into)
+        });
+        let removed = files::remove_folder(&self.unfinished);
+        placed.map_err(CheckpointError::storage(self.into))?;
+        removed.map(|()| count)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sync(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(fs::File::open(folder)?)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! A file or link that is whole and waits beside its place.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+
+use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, openat, renameat, symlinkat, unlinkat};
+use rustix::io::Errno;
+
+use super::blobs::Content;
+use super::there::{Identity, There};
+use crate::checkpoint::changes::Kind;
+use crate::files::take_after;
+
+/// Dropped before it is in its place, it is taken away.
+pub(super) struct Part {
+    folder: Rc<OwnedFd>,
+    name: OsString,
+    place: OsString,
+    /// What it takes the place of; `None`: nothing.
+    over: Option<Identity>,
+    is_placed: bool,
+}
+
+/// When what was written is on the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sync {
+    /// Each file by itself.
+    Now,
+    /// Somebody sees to it for many at once.
+    Later,
+}
+
+impl Part {
+    /// `name` is the same for every try, so that one which was killed leaves nothing that the next does not remove.
+    pub(super) fn write(
+        (folder, place): (Rc<OwnedFd>, &OsStr),
+        name: &OsStr,
+        content: &Content,
+        there: &There,
+        sync: Sync,
+    ) -> io::Result<Self> {
+        let over = there.identity();
+        if content.kind == Kind::Link {
+            symlinkat(&*content.bytes, &*folder, name)?;
+            return Ok(Part { folder, name: name.to_owned(), place: place.to_owned(), over, is_placed: false });
+        }
+        let mode = match (there, content.kind) {
+            // Nobody else may read what takes the place of a file that is private, not even for a moment.
+            (There::File(..), _) => 0o600,
+            (_, Kind::Program) => 0o777,
+            (_, Kind::File | Kind::Link) => 0o666,
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file: File = openat(&*folder, name, flags, Mode::from_raw_mode(mode))?.into();
+        let part = Part { folder, name: name.to_owned(), place: place.to_owned(), over, is_placed: false };
+        file.write_all(&content.bytes)?;
+        if let There::File(_, about) = there {
+            take_after(&file, about)?;
+            set_kind(&file, content.kind)?;
+        }
+        if sync == Sync::Now {
+            file.sync_all()?;
+        }
+        Ok(part)
+    }
+
+    /// Whether it could be put there: not if what is there is no longer what was looked at.
+    pub(super) fn put(mut self) -> io::Result<bool> {
+        if self.over != Identity::at(&self.folder, &self.place) {
+            return Ok(false);
+        }
+        match self.over {
+            Some(_) => renameat(&*self.folder, &self.name, &*self.folder, &self.place)?,
+            None => match self.put_new() {
+                Err(Errno::EXIST) => return Ok(false),
+                put => put?,
+            },
+        }
+        self.is_placed = true;
+        Ok(true)
+    }
+
+    /// The kernel looks and puts in one.
+    fn put_new(&self) -> rustix::io::Result<()> {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::{RenameFlags, renameat_with};
+            match renameat_with(&*self.folder, &self.name, &*self.folder, &self.place, RenameFlags::NOREPLACE) {
+                // Not every file system knows how.
+                Err(Errno::INVAL | Errno::NOSYS) => {}
+                renamed => return renamed,
+            }
+        }
+        linkat(&*self.folder, &self.name, &*self.folder, &self.place, AtFlags::empty())?;
+        unlinkat(&*self.folder, &self.name, AtFlags::empty())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_placed {
+            let _ = unlinkat(&*self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Whoever may read a program may run it.
+pub(super) fn set_kind(file: &File, kind: Kind) -> io::Result<()> {
+    let mode = fstat(file)?.st_mode & 0o7777;
+    let wanted = match kind {
+        Kind::Program => mode | (mode & 0o444) >> 2 | 0o100,
+        Kind::File | Kind::Link => mode & !0o111,
+    };
+    if wanted != mode {
+        fchmod(file, Mode::from_raw_mode(wanted))?;
+    }
+    Ok(())
+}
