@@ -403,6 +403,8 @@ impl Tip {
             Event::SessionForked(e) => {
                 self.is_copying = false;
                 self.base = None;
+                // What was copied is older than the session is.
+                self.head.created = fact.time;
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
                 self.head.updated = fact.time;
             }

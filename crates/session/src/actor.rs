@@ -15,6 +15,7 @@ use crate::SessionError;
 use crate::answer::Answer;
 use crate::attendance::Ear;
 use crate::clerk::Clerk;
+use crate::fork::Copied;
 use crate::past::SessionPast;
 use crate::prompt::{Accepted, PromptRequest, Ways, whole};
 use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
@@ -30,6 +31,7 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, SessionError>>;
 /// Large ones are boxed: an idle session keeps room for 32 of them.
 pub(crate) enum Command {
     Create(Box<Draft>, Reply<()>),
+    Copy(Vec<Copied>, Reply<()>),
     Prompt(Box<PromptRequest>, Reply<Accepted>),
     DropPrompt(TurnId, Reply<()>),
     /// `true`: the queue goes as well.
@@ -129,7 +131,9 @@ impl Actor {
     /// A turn that is open and that nobody runs, as a crash leaves it, is over, and says so. Nothing it did is done
     /// again.
     async fn end_lost_turn(&mut self) {
-        if self.turn.is_none() && !self.clerk.is_blocked() && !self.clerk.tip().is_idle() {
+        // In a fork that is being made the turn goes on with the next page.
+        let is_open = !self.clerk.tip().is_idle() && !self.clerk.tip().is_copying;
+        if self.turn.is_none() && !self.clerk.is_blocked() && is_open {
             let drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Interrupted));
             self.clerk.append_or_keep(drafts).await;
         }
@@ -185,7 +189,7 @@ impl Actor {
     fn can_start(&self) -> bool {
         let tip = self.clerk.tip();
         let is_free = self.turn.is_none() && self.saving.is_none() && tip.is_idle() && !self.clerk.is_blocked();
-        is_free && !tip.head.deleted && !tip.queue.is_empty() && self.agent.is_some()
+        is_free && !tip.head.deleted && !tip.is_copying && !tip.queue.is_empty() && self.agent.is_some()
     }
 
     fn is_next(&self, turn: &TurnId) -> bool {
@@ -258,6 +262,7 @@ impl Actor {
         self.clerk.settle().await;
         match command {
             Command::Create(draft, reply) => answer(reply, self.append(*draft).await),
+            Command::Copy(facts, reply) => answer(reply, self.copy(facts).await),
             Command::Prompt(request, reply) => answer(reply, self.prompt(*request).await),
             Command::DropPrompt(turn, reply) => answer(reply, self.drop_prompt(turn).await),
             Command::Cancel(queue_too, reply) => answer(reply, self.cancel(queue_too).await),
@@ -268,6 +273,13 @@ impl Actor {
             Command::Tip(reply) => answer(reply, Ok(self.clerk.tip().clone())),
             Command::Shutdown => {}
         }
+    }
+
+    async fn copy(&mut self, facts: Vec<Copied>) -> Result<(), SessionError> {
+        if self.clerk.tip().head.deleted {
+            return Err(SessionError::NotFound(self.session.clone()));
+        }
+        self.clerk.copy(facts).await
     }
 
     async fn drop_prompt(&mut self, turn: TurnId) -> Result<(), SessionError> {

@@ -9,6 +9,7 @@ use tolka_facts::{Draft, Tip};
 use tolka_journal::{Journal, JournalError};
 
 use crate::SessionError;
+use crate::fork::Copied;
 use crate::ledger::Ledger;
 use crate::told::Told;
 use crate::turn::RunningTurn;
@@ -144,6 +145,15 @@ impl Clerk {
         let batch = self.ledger.prepare(all);
         self.ledger.send(batch).await;
         self.settle().await;
+    }
+
+    /// For a fork that is being made: nothing else is told in it.
+    pub(crate) async fn copy(&mut self, facts: Vec<Copied>) -> Result<(), SessionError> {
+        self.settle().await;
+        self.ledger.copy(facts).await.map_err(|error| {
+            self.broken |= !may_pass(&error);
+            error.into()
+        })
     }
 
     /// For what a client asked: it is told at once if it cannot be. What the agent told before goes first.

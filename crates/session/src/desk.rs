@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,7 +42,9 @@ struct Inner {
 #[derive(Default)]
 struct Live {
     actors: HashMap<SessionId, mpsc::Sender<Command>>,
-    /// Owns the actors' tasks; shutting down waits for them.
+    /// Forks that are being made.
+    copying: HashSet<SessionId>,
+    /// Owns the actors' tasks, and others; shutting down waits for them.
     tasks: JoinSet<()>,
     closed: bool,
 }
@@ -82,12 +84,23 @@ impl Desk {
         &self.0.agents
     }
 
-    /// Takes up what a crash left: open turns end as interrupted, queues go on.
+    pub(crate) fn options(&self) -> &DeskOptions {
+        &self.0.options
+    }
+
+    pub(crate) fn new_session_id(&self) -> SessionId {
+        self.0.ids.session(Time::now())
+    }
+
+    /// Takes up what a crash left: open turns end as interrupted, queues go on, and forks that were not finished go.
     pub async fn recover(&self) -> Result<usize, SessionError> {
         let rows = self.0.journal.sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
         let mut recovered = 0;
         for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0) {
             match self.tip(&row.head.id).await {
+                Ok(tip) if tip.is_copying && !self.live().copying.contains(&row.head.id) => {
+                    self.discard(&row.head.id).await;
+                }
                 Ok(_) => recovered += 1,
                 Err(error) => tracing::error!(session = %row.head.id, %error, "a session could not be taken up"),
             }
@@ -156,6 +169,7 @@ impl Desk {
     /// Removes a deleted session whole: its checkpoints, facts and blobs.
     pub async fn purge(&self, session: &SessionId) -> Result<Purged, SessionError> {
         let found = self.journal().session(session).await?.filter(|row| row.head.deleted);
+        let workspace = found.as_ref().map(|row| row.head.workspace.clone());
         // First, since nobody knows whose they are when the facts are gone. What cannot be removed does not keep the
         // facts: a purge is also the way out of a full disk, and of a data folder where something is broken.
         if let (Some(row), Some(checkpoints)) = (found, &self.0.options.checkpoints)
@@ -163,7 +177,11 @@ impl Desk {
         {
             tracing::warn!(%session, workspace = row.head.workspace, %error, "checkpoints of a purged session are left");
         }
-        Ok(self.journal().purge(session).await?)
+        let purged = self.journal().purge(session).await?;
+        if let Some(workspace) = workspace {
+            self.clear_fork(Path::new(&workspace)).await;
+        }
+        Ok(purged)
     }
 
     /// The state after the last durable fact.
@@ -231,6 +249,28 @@ impl Desk {
         // An agent that is no longer configured must not make a session unreadable; its prompts wait until it is.
         let agent = self.agent(Some(&ledger.tip.head.agent)).ok();
         self.spawn(session, ledger, agent)
+    }
+
+    /// The actor of a fork that is about to be made.
+    pub(crate) fn spawn_copy(&self, id: &SessionId, agent: &str) -> Result<mpsc::Sender<Command>, SessionError> {
+        self.spawn(id, Ledger::new(self.0.journal.clone(), id.clone()), self.agent(Some(agent)).ok())
+    }
+
+    /// Says that a fork is being made, for as long as what is given is held.
+    pub(crate) fn copies(&self, id: &SessionId) -> Copying {
+        self.live().copying.insert(id.clone());
+        Copying { desk: self.clone(), id: id.clone() }
+    }
+
+    /// Work that goes on if nobody waits for it; shutting down does.
+    pub(crate) fn spawn_task(&self, work: impl Future<Output = ()> + Send + 'static) -> Result<(), SessionError> {
+        let mut live = self.live();
+        if live.closed {
+            return Err(SessionError::ShuttingDown);
+        }
+        while live.tasks.try_join_next().is_some() {}
+        live.tasks.spawn(work);
+        Ok(())
     }
 
     /// Two may load the same session at once; the first to come here makes the actor.
@@ -303,13 +343,25 @@ impl Desk {
     }
 }
 
+/// A fork that is being made.
+pub(crate) struct Copying {
+    desk: Desk,
+    id: SessionId,
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        self.desk.live().copying.remove(&self.id);
+    }
+}
+
 impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desk").field("live", &self.live().actors.len()).finish_non_exhaustive()
     }
 }
 
-async fn call<T>(
+pub(crate) async fn call<T>(
     commands: &mpsc::Sender<Command>,
     command: impl FnOnce(Reply<T>) -> Command,
 ) -> Result<T, SessionError> {

@@ -110,13 +110,29 @@ impl Ledger {
 
     /// Stamps what was told, after all that was stamped before, and writes it out.
     pub(crate) fn prepare(&mut self, told: Told) -> Batch {
-        let Told { drafts, blobs, room } = told;
+        let (now, Told { drafts, blobs, room }) = (Time::now(), told);
+        self.stamp(drafts.into_iter().map(|draft| (now, draft)), blobs, room)
+    }
+
+    /// Makes copies of facts durable, all or none, with the times that they had. What they hold in blobs is there.
+    pub(crate) async fn copy(&mut self, facts: Vec<(Time, Draft)>) -> Result<(), JournalError> {
+        let batch = self.stamp(facts.into_iter(), Vec::new(), Vec::new());
+        self.send(batch).await;
+        let answer = self.answer().await;
+        self.land(answer).map_err(|(_, error)| error)
+    }
+
+    fn stamp(
+        &mut self,
+        drafts: impl ExactSizeIterator<Item = (Time, Draft)>,
+        blobs: Vec<(Hash, Vec<u8>)>,
+        room: Vec<Room>,
+    ) -> Batch {
         let tip = self.ahead.get_or_insert_with(|| Box::new(self.tip.clone()));
-        // No fact is earlier than the one before it, whatever the machine's clock does.
-        let time = Time::now().max(tip.time);
         let (mut facts, mut marks, mut bytes) = (Vec::with_capacity(drafts.len()), Vec::new(), 0);
-        for draft in drafts {
-            let fact = draft.stamp(self.session.clone(), tip.seq + 1, time);
+        for (time, draft) in drafts {
+            // No fact is earlier than the one before it, whatever the machine's clock does.
+            let fact = draft.stamp(self.session.clone(), tip.seq + 1, time.max(tip.time));
             tip.apply(&fact);
             marks.extend(Mark::of(&fact, tip).map(|mark| (mark.to_string(), fact.seq)));
             bytes += estimated_size(&fact);

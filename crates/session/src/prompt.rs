@@ -131,6 +131,9 @@ impl Actor {
         if self.clerk.tip().head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
+        if self.clerk.tip().is_copying {
+            return Err(SessionError::Busy);
+        }
         if let Some(earlier) = same_request(self.clerk.journal().clone(), &self.session, &request).await? {
             return Ok(earlier);
         }

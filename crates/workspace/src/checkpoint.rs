@@ -11,6 +11,7 @@ mod changes;
 mod contents;
 mod error;
 mod files;
+mod forks;
 mod git;
 mod left_out;
 mod listing;

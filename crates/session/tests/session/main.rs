@@ -4,6 +4,7 @@
 
 mod effects;
 mod files;
+mod fork;
 mod past;
 mod patience;
 mod saving;

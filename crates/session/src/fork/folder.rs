@@ -1,0 +1,25 @@
+//! The folder of a fork that works on files of its own. It goes with the last session that works there: a fork of a fork
+//! may share it.
+
+use std::path::Path;
+
+use crate::{Desk, SessionError};
+
+impl Desk {
+    /// After a session that worked there was purged.
+    pub(crate) async fn clear_fork(&self, workspace: &Path) {
+        if let Err(error) = self.try_clear_fork(workspace).await {
+            tracing::warn!(workspace = %workspace.display(), %error, "the folder of a purged fork is left");
+        }
+    }
+
+    async fn try_clear_fork(&self, workspace: &Path) -> Result<(), SessionError> {
+        let Some(checkpoints) = &self.options().checkpoints else { return Ok(()) };
+        let Some(folder) = checkpoints.fork_of(workspace) else { return Ok(()) };
+        let used = self.journal().workspaces().await?;
+        if used.iter().any(|used| Path::new(&used.path).starts_with(&folder)) {
+            return Ok(());
+        }
+        Ok(checkpoints.remove_fork(&folder).await.map_err(std::sync::Arc::new)?)
+    }
+}

@@ -1,0 +1,94 @@
+//! How far a fork goes: which facts of the other session count, and which turns of them were taken back by then.
+
+use tolka_facts::{Event, MessageId, SessionId, Tip, TurnId};
+use tolka_journal::{Journal, Mark, MarkKind, Scope};
+
+use crate::SessionError;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reach {
+    pub(super) session: SessionId,
+    /// The last fact that counts. No turn is open after it.
+    pub(super) at: u64,
+    /// Where the turn started that the fork goes up to. `None`: it goes up to now.
+    pub(super) before: Option<u64>,
+    /// Turns that started in one of these, from the first and before the second, are taken back and may yet be brought
+    /// back.
+    rewound: Vec<(u64, u64)>,
+}
+
+impl Reach {
+    pub(super) async fn find(
+        journal: &dyn Journal,
+        tip: &Tip,
+        before: Option<&MessageId>,
+    ) -> Result<Self, SessionError> {
+        let session = tip.head.id.clone();
+        let start = match before {
+            Some(message) => start_of(journal, tip, message).await?,
+            None => None,
+        };
+        let Some(start) = start else {
+            let at = tip.turn.as_ref().map_or(tip.seq, |open| open.first_seq - 1);
+            let range = |rewind: &tolka_facts::Rewind| Some((rewind.from?, rewind.seq));
+            let rewound = tip.rewinds.iter().filter(|rewind| rewind.message.is_some()).filter_map(range).collect();
+            return Ok(Reach { session, at, before: None, rewound });
+        };
+        // What had been taken back when a turn started is hidden for good.
+        Ok(Reach { session, at: start - 1, before: Some(start), rewound: Vec::new() })
+    }
+
+    /// Whether the turn of this prompt is told in the fork.
+    pub(super) async fn has(
+        &self,
+        journal: &dyn Journal,
+        turn: &TurnId,
+        message: &MessageId,
+    ) -> Result<bool, SessionError> {
+        let is_before = |seq: u64| seq <= self.at;
+        let hidden = mark(journal, &self.session, Mark::Hidden(message)).await?;
+        if hidden.is_some_and(is_before) {
+            return Ok(false);
+        }
+        if let Some(start) = mark(journal, &self.session, Mark::TurnStart(turn)).await? {
+            return Ok(is_before(start) && !self.is_rewound(start));
+        }
+        let Some(taken) = mark(journal, &self.session, Mark::Steered(turn)).await? else { return Ok(false) };
+        // By the turn that was open there.
+        let open = journal.marks(&self.session, MarkKind::TurnStart, taken, 1).await?;
+        Ok(is_before(taken) && open.first().is_some_and(|start| !self.is_rewound(*start)))
+    }
+
+    fn is_rewound(&self, start: u64) -> bool {
+        self.rewound.iter().any(|(from, seq)| (*from..*seq).contains(&start))
+    }
+}
+
+/// Where the turn of a prompt, or of an answer, started. `None`: it waits for its turn.
+async fn start_of(journal: &dyn Journal, tip: &Tip, message: &MessageId) -> Result<Option<u64>, SessionError> {
+    let (session, missing) = (&tip.head.id, || SessionError::NoSuchMessage(message.clone()));
+    if tip.queue.iter().any(|queued| queued.prompt.message == *message) {
+        return Ok(None);
+    }
+    let inside = match mark(journal, session, Mark::Message(message)).await? {
+        Some(seq) => {
+            let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
+            let Some(Event::PromptQueued(prompt)) = page.first().map(|entry| &entry.fact.event) else {
+                return Err(missing());
+            };
+            if let Some(start) = mark(journal, session, Mark::TurnStart(&prompt.turn)).await? {
+                return Ok(Some(start));
+            }
+            mark(journal, session, Mark::Steered(&prompt.turn)).await?
+        }
+        None => mark(journal, session, Mark::Step(message)).await?,
+    };
+    // A prompt that was dropped has no turn.
+    let inside = inside.ok_or_else(missing)?;
+    let open = journal.marks(session, MarkKind::TurnStart, inside, 1).await?;
+    open.first().copied().map(Some).ok_or_else(missing)
+}
+
+async fn mark(journal: &dyn Journal, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, SessionError> {
+    Ok(journal.mark(session, &mark.to_string()).await?)
+}

@@ -1,0 +1,1 @@
+//! Forks with files of their own.
