@@ -13,11 +13,14 @@ mod error;
 mod files;
 mod forks;
 mod git;
+mod index;
 mod left_out;
+mod links;
 mod listing;
 mod place;
 mod plan;
 mod restore;
+mod seed;
 mod space;
 mod store;
 

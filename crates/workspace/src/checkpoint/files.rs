@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use super::batch::Present;
 use super::listing::is_gone;
@@ -37,6 +39,22 @@ pub(super) fn furnish(new: &Path, workspace: &Path) -> Result<(), CheckpointErro
     write("info/attributes", ATTRIBUTES.as_bytes())?;
     // For people who wonder whose store it is; its own name is a hash.
     write("description", workspace.as_os_str().as_encoded_bytes())
+}
+
+/// Removes stores that were being made by servers that are no more. Their names are `<store>.new-<process>-<time>`.
+pub(super) fn clear_unmade(store: &Path) -> Result<(), CheckpointError> {
+    let (Some(folder), Some(name)) = (store.parent(), store.file_name().and_then(OsStr::to_str)) else { return Ok(()) };
+    let prefix = format!("{name}.new-");
+    for entry in fs::read_dir(folder).map_err(CheckpointError::storage(folder))?.flatten() {
+        let name = entry.file_name();
+        let run = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+        let process = run.and_then(|run| run.split('-').next()?.parse().ok()).and_then(Pid::from_raw);
+        if process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH)) {
+            // A git that it left behind may be writing there yet. Then it goes the next time.
+            let _ = remove_folder(&entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// A store that is complete gets its name.

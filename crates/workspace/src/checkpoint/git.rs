@@ -72,6 +72,12 @@ impl Halt {
         (sender, Halt { asked, deadline: asked + budget, budget, wanted })
     }
 
+    /// Ends with it, or when one part of so many of the time that is left is spent.
+    pub(super) fn part(&self, of: u32) -> Self {
+        let now = Instant::now();
+        Halt { deadline: now + self.deadline.saturating_duration_since(now) / of, ..self.clone() }
+    }
+
     /// Waits for what can be given up at any moment.
     pub(super) async fn wait<T>(&self, what: impl Future<Output = T>) -> Result<T, CheckpointError> {
         tokio::select! {
@@ -128,7 +134,19 @@ impl Git {
         input: &[u8],
         halt: &Halt,
     ) -> Result<Output, CheckpointError> {
+        self.run_among(&[], args, input, halt).await
+    }
+
+    /// With more in its surroundings than all of them have.
+    pub(super) async fn run_among<A: AsRef<OsStr>>(
+        &self,
+        surroundings: &[(&str, &OsStr)],
+        args: &[A],
+        input: &[u8],
+        halt: &Halt,
+    ) -> Result<Output, CheckpointError> {
         let (mut command, workspace) = (self.command(args), self.workspace.clone());
+        command.envs(surroundings.iter().copied());
         // Starting it enters the workspace, and returns when it is there.
         let mut child = blocking(move || {
             command.spawn().map_err(|error| match error.kind() {

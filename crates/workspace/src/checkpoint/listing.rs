@@ -1,11 +1,12 @@
 //! What the index must learn to be the workspace again.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::batch::Present;
 use super::files::blocking;
@@ -40,6 +41,8 @@ pub(super) struct Listing {
 pub(super) struct Scope {
     pub(super) own_data: Option<PathBuf>,
     pub(super) caps: Caps,
+    /// Saved though they are ignored.
+    pub(super) held: Arc<[Vec<u8>]>,
 }
 
 impl Listing {
@@ -61,21 +64,31 @@ impl Listing {
             true => None,
             false => Some(git.run(&["ls-files", "-z", "--cached"], b"", halt).await?),
         };
-        let (workspace, largest) = (git.workspace.clone(), scope.caps.largest_file);
+        let (workspace, largest, held) = (git.workspace.clone(), scope.caps.largest_file, scope.held.clone());
         blocking(move || {
+            let mut eyes = Eyes { workspace: workspace.clone(), folders: HashMap::new() };
             let mut listing = Listing { left_out: closed(&workspace, &others.warnings)?, ..Listing::default() };
-            let ignored: HashSet<&[u8]> = ignored.items().collect();
+            let mut ignored: HashSet<&[u8]> = ignored.items().collect();
+            // Those that the index has lost are not among the others: they are ignored.
+            let lost: Vec<&[u8]> = held.iter().map(Vec::as_slice).filter(|path| !ignored.remove(path)).collect();
             for path in others.items().filter(|path| !is_ours(path)) {
-                listing.sort_other(path, look(&workspace, path), largest);
+                listing.sort_other(path, eyes.look(path), largest);
+            }
+            for path in lost {
+                // What is in a folder is ignored as the file was.
+                match eyes.look(path) {
+                    Ok(found) if found.is_dir() => {}
+                    looked => listing.sort_other(path, looked, largest),
+                }
             }
             listing.new = listing.present.len() as u64;
             // Items come in pairs: what changed, then the path.
             let paths = changed.items().skip(1).step_by(2).filter(|path| !ignored.contains(path));
             for path in paths {
-                listing.sort_known(path, look(&workspace, path), largest);
+                listing.sort_known(path, eyes.look(path), largest);
             }
             for path in known.iter().flat_map(Output::items).filter(|path| !ignored.contains(path)) {
-                if let looked @ Err(_) = look(&workspace, path) {
+                if let looked @ Err(_) = eyes.look(path) {
                     listing.sort_known(path, looked, largest);
                 }
             }
@@ -130,8 +143,28 @@ pub(super) fn removals(paths: &[Vec<u8>]) -> Vec<u8> {
     lines(paths, |path| [format!("0 {NOTHING}\t").as_bytes(), path].concat())
 }
 
-fn look(workspace: &Path, path: &[u8]) -> io::Result<Metadata> {
-    fs::symlink_metadata(workspace.join(OsStr::from_bytes(path)))
+/// Looks at paths, and never by way of a link: git does not follow those.
+struct Eyes {
+    workspace: PathBuf,
+    /// Whether a folder is where its path says.
+    folders: HashMap<PathBuf, bool>,
+}
+
+impl Eyes {
+    fn look(&mut self, path: &[u8]) -> io::Result<Metadata> {
+        let full = self.workspace.join(OsStr::from_bytes(path));
+        let folder = full.parent().unwrap_or(&self.workspace);
+        let is_direct = match self.folders.get(folder) {
+            Some(is_direct) => *is_direct,
+            None => {
+                // One that cannot be looked at is no link.
+                let is_direct = folder.canonicalize().map_or(true, |real| real == folder);
+                self.folders.insert(folder.to_owned(), is_direct);
+                is_direct
+            }
+        };
+        if is_direct { fs::symlink_metadata(full) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
 }
 
 pub(super) fn is_gone(error: &io::Error) -> bool {

@@ -7,7 +7,6 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use tokio::time::Instant;
 use tolka_facts::{Hash, SessionId, Time};
@@ -18,6 +17,7 @@ use super::git::{Git, Halt};
 use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
 use super::place::Place;
+use super::seed;
 use super::{Caps, CheckpointError, LeftOut, Saved};
 
 /// Where the refs of a session are.
@@ -87,15 +87,16 @@ impl Store {
         let git = Git { dir: store, index, workspace };
         let dir = git.dir.clone();
         if !blocking(move || Ok(dir.exists())).await? {
-            create(&git.dir, run, &git.workspace, halt).await?;
+            create(&git, caps, run, halt).await?;
         }
         let (dir, index) = (git.dir.clone(), git.index.clone());
-        blocking(move || {
+        let held = blocking(move || {
             files::note_caps(&dir, &caps)?;
-            files::adopt_index(&dir, &index).map_err(CheckpointError::storage(dir))
+            files::adopt_index(&dir, &index).map_err(CheckpointError::storage(&dir))?;
+            Ok(seed::held(&dir))
         })
         .await?;
-        Ok(Store { git, scope: Scope { own_data, caps }, last: None })
+        Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, last: None })
     }
 
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
@@ -314,19 +315,22 @@ async fn commit(git: &Git, tree: &Tree, words: &str, halt: &Halt) -> Result<Stri
 }
 
 /// Made under another name first: a store that is there is complete.
-async fn create(store: &Path, run: &str, workspace: &Path, halt: &Halt) -> Result<(), CheckpointError> {
-    let new = store.with_added_extension(format!("new-{run}"));
+async fn create(Git { dir, workspace, .. }: &Git, caps: Caps, run: &str, halt: &Halt) -> Result<(), CheckpointError> {
+    let new = dir.with_added_extension(format!("new-{run}"));
     // One that was stopped halfway may have left locks.
-    let left = new.clone();
-    blocking(move || files::remove_folder(&left)).await?;
-    let git = Git { dir: new.clone(), index: new.join("index"), workspace: workspace.to_owned() };
-    git.run(&["init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"], b"", halt).await?;
-    let (store, workspace) = (store.to_owned(), workspace.to_owned());
+    let (left, store) = (new.clone(), dir.clone());
     blocking(move || {
-        files::furnish(&new, &workspace)?;
-        files::put_in_place(&new, &store)
+        files::clear_unmade(&store)?;
+        files::remove_folder(&left)
     })
-    .await
+    .await?;
+    let git = Git { dir: new.clone(), index: new.join("index"), workspace: workspace.clone() };
+    git.run(&["init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"], b"", halt).await?;
+    let (furnished, path) = (new.clone(), workspace.clone());
+    blocking(move || files::furnish(&furnished, &path)).await?;
+    seed::sow(&git, caps.largest_file, halt).await?;
+    let store = dir.clone();
+    blocking(move || files::put_in_place(&new, &store)).await
 }
 
 fn one_line(words: &str) -> String {

@@ -171,6 +171,17 @@ async fn an_unchanged_workspace_leaves_the_index_alone_and_a_touched_one_is_lear
     assert_eq!(index(), touched);
 }
 
+#[tokio::test]
+async fn a_folder_that_became_a_link_to_the_like_is_a_link() {
+    let house = House::new();
+    house.write("a/file", "x");
+    house.save().await;
+    fs::rename(house.workspace.join("a"), house.workspace.join("b")).unwrap();
+    symlink("b", house.workspace.join("a")).unwrap();
+    let saved = house.save().await;
+    assert_eq!(house.snapshot(&saved.commit), disk(&house.workspace));
+}
+
 /// A repository whose owner has configured everything that could run a program or change a byte.
 fn booby_trapped(house: &House) {
     let root = &house.workspace;

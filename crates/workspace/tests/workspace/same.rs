@@ -13,7 +13,7 @@ use crate::house::{BUDGET, House, git, session, text};
 #[derive(Debug, Clone)]
 enum Step {
     Write(&'static str, u8),
-    Link(&'static str),
+    Link(&'static str, &'static str),
     Remove(&'static str),
     Ignore(&'static str, &'static str),
     Repository(&'static str),
@@ -27,7 +27,7 @@ fn step() -> impl Strategy<Value = Step> {
     let rule = prop::sample::select(&["", "a\n", "b/\n", "*\n!*/\n!h\n", "e\n!e/f\n"][..]);
     prop_oneof![
         4 => (path(), 0..3_u8).prop_map(|(path, content)| Step::Write(path, content)),
-        1 => path().prop_map(Step::Link),
+        1 => (path(), prop::sample::select(&["h", "d", "a"][..])).prop_map(|(path, to)| Step::Link(path, to)),
         2 => path().prop_map(Step::Remove),
         1 => (folder(), rule).prop_map(|(folder, rule)| Step::Ignore(folder, rule)),
         1 => folder().prop_map(Step::Repository),
@@ -62,9 +62,9 @@ fn take(house: &House, step: &Step) {
             make_room(root, path);
             fs::write(root.join(path), [*content]).unwrap();
         }
-        Step::Link(path) => {
+        Step::Link(path, to) => {
             make_room(root, path);
-            symlink("h", root.join(path)).unwrap();
+            symlink(root.join(to), root.join(path)).unwrap();
         }
         Step::Remove(path) => clear(&root.join(path)),
         Step::Ignore(folder, rule) => {

@@ -1,0 +1,166 @@
+//! The file in which git keeps what it knows of a work tree, as far as a seed needs it.
+//!
+//! What stands in it of a file is a belief from the past. It is read here into [`Known`]s, which say what was
+//! believed, and written anew with what was found to be true: nothing else of the person's index gets into ours.
+
+/// Of a file's state as git remembers it: change time, modification time, device, inode, mode, owner, group and size.
+const STAT: usize = 40;
+const NAME: usize = 20;
+const FIXED: usize = STAT + NAME + 2;
+
+const ASSUMED: u16 = 0x8000;
+const EXTENDED: u16 = 0x4000;
+const STAGE: u16 = 0x3000;
+const LENGTH: u16 = 0x0fff;
+
+const EMPTY: [u8; NAME] = [
+    0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4, 0x8c, 0x53,
+    0x91,
+];
+
+/// A path that an index knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) path: Vec<u8>,
+    pub(super) mode: u32,
+    /// `None`: nothing that it says of the file is to be relied upon.
+    pub(super) belief: Option<Belief>,
+}
+
+/// What a file was when git last read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Belief {
+    /// In seconds and their billionths.
+    pub(super) changed: (u32, u32),
+    pub(super) modified: (u32, u32),
+    pub(super) inode: u32,
+    pub(super) size: u32,
+    pub(super) object: [u8; NAME],
+    stat: [u8; STAT],
+}
+
+impl Known {
+    fn is_content(&self) -> bool {
+        matches!(self.mode, 0o100_644 | 0o100_755 | 0o120_000)
+    }
+
+    fn is_plain(&self) -> bool {
+        let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git");
+        self.path.split(|byte| *byte == b'/').all(is_plain)
+    }
+}
+
+/// All files and links that an index knows, in its order. `None`: it is damaged, or of a kind that is not understood.
+pub(super) fn parse(bytes: &[u8]) -> Option<Vec<Known>> {
+    let header = bytes.get(..12)?;
+    let version = number(header, 4)?;
+    if !header.starts_with(b"DIRC") || !(2..=4).contains(&version) {
+        return None;
+    }
+    let mut at = 12;
+    let mut all: Vec<Known> = Vec::new();
+    let mut before: Vec<u8> = Vec::new();
+    for _ in 0..number(header, 8)? {
+        let (known, next) = entry(bytes, at, version, &before)?;
+        at = next;
+        // The sides of a conflict have one path.
+        let is_next = known.path > before || (known.path == before && known.belief.is_none());
+        if !is_next || !known.is_plain() {
+            return None;
+        }
+        before.clone_from(&known.path);
+        if known.is_content() && all.last().is_none_or(|last| last.path != known.path) {
+            all.push(known);
+        }
+    }
+    is_understood(bytes, at).then_some(all)
+}
+
+fn entry(bytes: &[u8], start: usize, version: u32, before: &[u8]) -> Option<(Known, usize)> {
+    let fixed = bytes.get(start..start + FIXED)?;
+    let flags = u16::from_be_bytes([fixed[FIXED - 2], fixed[FIXED - 1]]);
+    let mut at = start + FIXED + if flags & EXTENDED == 0 { 0 } else { 2 };
+    let kept = match version {
+        4 => {
+            let (cut, next) = varint(bytes, at)?;
+            at = next;
+            before.get(..before.len().checked_sub(cut)?)?
+        }
+        _ => &[],
+    };
+    let length = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
+    let path = [kept, &bytes[at..at + length]].concat();
+    if flags & LENGTH != LENGTH && usize::from(flags & LENGTH) != path.len() {
+        return None;
+    }
+    at += length;
+    // At least one zero, and up to a multiple of eight.
+    at = if version == 4 { at + 1 } else { start + (at - start) / 8 * 8 + 8 };
+    let is_sure = flags & (ASSUMED | EXTENDED | STAGE) == 0;
+    let belief = if is_sure { Some(belief(fixed)?) } else { None };
+    Some((Known { path, mode: number(fixed, 24)?, belief }, at))
+}
+
+fn belief(fixed: &[u8]) -> Option<Belief> {
+    Some(Belief {
+        changed: (number(fixed, 0)?, number(fixed, 4)?),
+        modified: (number(fixed, 8)?, number(fixed, 12)?),
+        inode: number(fixed, 20)?,
+        size: number(fixed, 36)?,
+        object: fixed.get(STAT..STAT + NAME)?.try_into().ok()?,
+        stat: fixed.get(..STAT)?.try_into().ok()?,
+    })
+}
+
+/// Whether what follows the entries is whole and may be ignored.
+fn is_understood(bytes: &[u8], mut at: usize) -> bool {
+    let Some(end) = bytes.len().checked_sub(NAME) else { return false };
+    while at < end {
+        let (Some(name), Some(length)) = (bytes.get(at..at + 4), number(bytes, at + 4)) else { return false };
+        // Those in small letters change the meaning of the entries. Of them a folder that stands for its files is
+        // no content; an index that is split over two files is not all there is.
+        if !name[0].is_ascii_uppercase() && name != b"sdir" {
+            return false;
+        }
+        at = at.saturating_add(8).saturating_add(length as usize);
+    }
+    at == end
+}
+
+/// Git's numbers of any length.
+fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    loop {
+        let byte = *bytes.get(at)?;
+        at += 1;
+        value = value.checked_mul(128)?.checked_add(usize::from(byte & 127))?;
+        if byte & 128 == 0 {
+            return Some((value, at));
+        }
+        value += 1;
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// A whole index. Where there is no belief, git looks at the file as at a changed one.
+pub(super) fn encode(all: &[Known]) -> Vec<u8> {
+    let mut bytes = b"DIRC\0\0\0\x02".to_vec();
+    bytes.extend(u32::try_from(all.len()).unwrap_or(u32::MAX).to_be_bytes());
+    for known in all {
+        let start = bytes.len();
+        let mut stat = known.belief.as_ref().map_or([0; STAT], |belief| belief.stat);
+        stat[24..28].copy_from_slice(&known.mode.to_be_bytes());
+        bytes.extend(stat);
+        bytes.extend(known.belief.as_ref().map_or(EMPTY, |belief| belief.object));
+        bytes.extend(u16::try_from(known.path.len()).map_or(LENGTH, |length| length.min(LENGTH)).to_be_bytes());
+        bytes.extend(&known.path);
+        let length = (bytes.len() - start) / 8 * 8 + 8;
+        bytes.resize(start + length, 0);
+    }
+    // In the place of a checksum: git takes zeros for one that nobody reckoned.
+    bytes.extend([0; NAME]);
+    bytes
+}

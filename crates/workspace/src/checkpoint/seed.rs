@@ -1,0 +1,247 @@
+//! A new store begins with what the workspace's own repository knows already.
+//!
+//! Git has read and stored most of the files there. What its index says of a file is taken over if the file has not
+//! been touched since git read it, and the stored object if it is as long as the file; all else is read by us, as in a
+//! workspace without a repository. Objects are linked, or copied: the repository may do with its own what it likes.
+//! Nothing is written there, and wherever something is odd, nothing is taken over.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, Metadata};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::CheckpointError;
+use super::files::blocking;
+use super::git::{Git, Halt};
+use super::index::{self, Belief, Known};
+use super::links::{self, Linked};
+
+/// Of what is left of the budget: a workspace that takes longer is saved in the plain way, which gets further each time.
+const SHARE: u32 = 3;
+
+/// Attributes by which a stored object may be other than the file and yet as long.
+const CONVERSIONS: &[&str] = &["filter", "ident", "working-tree-encoding"];
+
+/// In a repository's configuration: names are not what they seem, hashes are others, or more of it stands elsewhere.
+const ODD_SETTINGS: &[&str] =
+    &["objectformat", "[filter", "[include", "ignorecase = true", "precomposeunicode", "attributesfile", "worktree ="];
+
+/// In a person's own configuration.
+const ODD_HABITS: &[&str] = &["[filter", "attributesfile"];
+
+/// Where a store keeps the paths that its repository tracked though they were ignored.
+const HELD: &str = "held";
+
+/// Enough for every file of settings that people write.
+const TEXT: u64 = 1 << 20;
+
+/// Gives a store that is being made its first index, if it can.
+pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<(), CheckpointError> {
+    let part = halt.part(SHARE);
+    let sown = match plant(git, largest, &part).await {
+        Ok(sown) => sown,
+        Err(error @ CheckpointError::Stopped) => return Err(error),
+        Err(error) => {
+            tracing::warn!(%error, "a checkpoint store begins without what the repository knows");
+            false
+        }
+    };
+    tracing::debug!(sown, workspace = %git.workspace.display(), "a new checkpoint store");
+    Ok(())
+}
+
+async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointError> {
+    let workspace = git.workspace.clone();
+    let Some((mut known, objects)) = blocking(move || Ok(believed(&workspace, largest))).await? else {
+        return Ok(false);
+    };
+    let wanted = names(&known);
+    let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
+    let linked = blocking(move || links::link(&from, &dir.join("objects"), &names)).await?;
+    let sizes = match linked {
+        Linked::All => sizes(git, &[], &wanted, halt).await?,
+        Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
+    };
+    for known in &mut known {
+        known.belief.take_if(|belief| sizes.get(&belief.object) != Some(&u64::from(belief.size)));
+    }
+    let (path, bytes) = (git.dir.join("index.seed"), index::encode(&known));
+    let seed = path.clone();
+    blocking(move || write(&seed, &bytes)).await?;
+    let seeded = Git { dir: git.dir.clone(), index: path, workspace: git.workspace.clone() };
+    let held = seeded.run(&["ls-files", "-z", "--exclude-standard", "--cached", "--ignored"], b"", halt).await?;
+    let path = git.dir.join(HELD);
+    blocking(move || write(&path, &held.out)).await?;
+    Ok(true)
+}
+
+/// On the disk when it returns: half of an index could be taken for a whole one.
+fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
+    let written = fs::File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written.map_err(CheckpointError::storage(path))
+}
+
+/// The paths that are saved though they are ignored: the repository tracked them when the store was made. Blocks.
+pub(super) fn held(store: &Path) -> Vec<Vec<u8>> {
+    let bytes = fs::read(store.join(HELD)).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_owned).collect()
+}
+
+/// What the repository's index says that can be relied upon, and where its objects are. Blocks.
+fn believed(workspace: &Path, largest: u64) -> Option<(Vec<Known>, PathBuf)> {
+    let repository = workspace.join(".git");
+    if !fs::symlink_metadata(&repository).ok()?.is_dir() || is_odd(&repository) {
+        return None;
+    }
+    let began = since_epoch(SystemTime::now())?;
+    // Git replaces the whole file: what has been opened does not change any more.
+    let mut file = fs::File::open(repository.join("index")).ok()?;
+    let found = file.metadata().ok()?;
+    let written = (u32::try_from(found.mtime()).ok()?, u32::try_from(found.mtime_nsec()).ok()?);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let mut known = index::parse(&bytes)?;
+    if known.iter().any(|known| converts(workspace, &known.path)) {
+        return None;
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = known.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        for part in known.chunks_mut(share) {
+            scope.spawn(move || part.iter_mut().for_each(|known| doubt(workspace, known, written, began, largest)));
+        }
+    });
+    Some((known, repository.join("objects")))
+}
+
+/// Whether a file that git may have obeyed says that objects are not what files hold.
+fn is_odd(repository: &Path) -> bool {
+    let says = |path: PathBuf, words: &[&str]| match text(&path) {
+        Ok(text) => words.iter().any(|word| text.contains(word)),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    };
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let own = std::env::var_os("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from).join("git");
+    ["config", "config.worktree"].iter().any(|name| says(repository.join(name), ODD_SETTINGS))
+        || [home.join(".gitconfig"), own.join("config"), "/etc/gitconfig".into()]
+            .into_iter()
+            .any(|path| says(path, ODD_HABITS))
+        || [repository.join("info/attributes"), own.join("attributes"), "/etc/gitattributes".into()]
+            .into_iter()
+            .any(|path| says(path, CONVERSIONS))
+}
+
+fn converts(workspace: &Path, path: &[u8]) -> bool {
+    let is_attributes = path.rsplit(|byte| *byte == b'/').next() == Some(b".gitattributes");
+    is_attributes
+        && match text(&workspace.join(OsStr::from_bytes(path))) {
+            Ok(text) => CONVERSIONS.iter().any(|word| text.contains(word)),
+            Err(_) => true,
+        }
+}
+
+/// In small letters. The filter of large files makes objects that are shorter than any file it is for.
+fn text(path: &Path) -> io::Result<String> {
+    if fs::metadata(path)?.len() > TEXT {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(String::from_utf8_lossy(&fs::read(path)?).to_lowercase().replace("[filter \"lfs\"]", ""))
+}
+
+/// Gives up the belief in what may have been touched since. Git compares seconds, as does the one that will read our
+/// index; here it is billionths, and a file of the second in which this began may yet change within it.
+fn doubt(workspace: &Path, known: &mut Known, written: (u32, u32), began: Duration, largest: u64) {
+    let mode = known.mode;
+    let full = workspace.join(OsStr::from_bytes(&known.path));
+    known.belief.take_if(|belief| {
+        let is_old = |time: (u32, u32)| u64::from(time.0) < began.as_secs();
+        let is_settled = belief.modified < written && is_old(belief.modified) && is_old(belief.changed);
+        let is_true = |found: Metadata| found.len() <= largest && is_as_believed(&found, belief, mode);
+        !is_settled || !fs::symlink_metadata(&full).is_ok_and(is_true)
+    });
+}
+
+fn is_as_believed(found: &Metadata, belief: &Belief, mode: u32) -> bool {
+    let is_program = found.mode() & 0o100 != 0;
+    let is_kind = match mode {
+        0o120_000 => found.is_symlink(),
+        0o100_755 => found.is_file() && is_program,
+        _ => found.is_file() && !is_program,
+    };
+    let at = |(seconds, rest): (u32, u32)| (i64::from(seconds), i64::from(rest));
+    is_kind
+        && (found.mtime(), found.mtime_nsec()) == at(belief.modified)
+        && (found.ctime(), found.ctime_nsec()) == at(belief.changed)
+        && found.ino() & u64::from(u32::MAX) == u64::from(belief.inode)
+        && found.len() == u64::from(belief.size)
+}
+
+fn since_epoch(time: SystemTime) -> Option<Duration> {
+    time.duration_since(SystemTime::UNIX_EPOCH).ok()
+}
+
+/// Each object once.
+fn names(known: &[Known]) -> Vec<[u8; 20]> {
+    let mut names: Vec<_> =
+        known.iter().filter_map(|known| known.belief.as_ref().map(|belief| belief.object)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn lines(names: impl IntoIterator<Item = [u8; 20]>) -> String {
+    names.into_iter().map(|name| links::hex(&name) + "\n").collect()
+}
+
+/// How long those objects are that are there.
+async fn sizes(
+    git: &Git,
+    surroundings: &[(&str, &OsStr)],
+    names: &[[u8; 20]],
+    halt: &Halt,
+) -> Result<HashMap<[u8; 20], u64>, CheckpointError> {
+    let args = ["cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer"];
+    let output = git.run_among(surroundings, &args, lines(names.iter().copied()).as_bytes(), halt).await?;
+    let text = String::from_utf8_lossy(&output.out).into_owned();
+    // One line for each, in their order; of what is missing it says so.
+    let size = |line: &str| line.strip_prefix("blob ")?.parse().ok();
+    Ok(names.iter().zip(text.lines()).filter_map(|(name, line)| Some((*name, size(line)?))).collect())
+}
+
+/// What the tree needs, from another file system.
+async fn copy(
+    git: &Git,
+    objects: &Path,
+    names: &[[u8; 20]],
+    halt: &Halt,
+) -> Result<HashMap<[u8; 20], u64>, CheckpointError> {
+    // For these two commands only.
+    let from = [("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects))];
+    let from = from.each_ref().map(|(name, value)| (*name, value.as_os_str()));
+    let sizes = sizes(git, &from, names, halt).await?;
+    let pack = git.dir.join("objects/pack/pack");
+    let args = [OsStr::new("pack-objects"), OsStr::new("-q"), OsStr::new("--window=0"), pack.as_os_str()];
+    git.run_among(&from, &args, lines(sizes.keys().copied()).as_bytes(), halt).await?;
+    Ok(sizes)
+}
+
+/// As git reads a list of folders.
+fn quoted(folder: &Path) -> OsString {
+    let mut quoted = OsString::from("\"");
+    for byte in folder.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.push(OsStr::from_bytes(&[b'\\', *byte])),
+            b'\n' => quoted.push("\\n"),
+            _ => quoted.push(OsStr::from_bytes(&[*byte])),
+        }
+    }
+    quoted.push("\"");
+    quoted
+}
