@@ -14,6 +14,7 @@ use tolka_workspace::Checkpoints;
 use crate::config::{Config, ConfigArgs, Which};
 use crate::environment::Environment;
 use crate::models::{Catalogue, Look};
+use crate::saving::Saving;
 use crate::settings::{self, Sandboxed};
 
 pub(crate) const NATIVE: &str = "native";
@@ -132,7 +133,12 @@ impl Choice {
         folder.canonicalize().with_context(|| format!("the workspace {} cannot be used", folder.display()))
     }
 
-    pub(crate) async fn agents(self, data: &Path, checkpoints: Arc<Checkpoints>) -> Result<Crew> {
+    /// How workspaces are saved.
+    pub(crate) fn saving(&self, data: &Path) -> Saving {
+        Saving::of(&self.config.checkpoints, data)
+    }
+
+    pub(crate) async fn agents(self, data: &Path, checkpoints: Option<Arc<Checkpoints>>) -> Result<Crew> {
         let Choice { first, pace, config, environment } = self;
         let (sandbox, hidden) = (config.sandbox, settings::hidden(&config, &environment, data));
         let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox, hidden)).await??;

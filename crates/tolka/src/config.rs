@@ -13,9 +13,9 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use tolka_agent::native::permission::{Rule, Rules};
 
-pub(crate) use file::{Config, ModelEntry, Otherwise, ProviderEntry, Sandbox, TitleSource, Wire};
+pub(crate) use file::{CheckpointsEntry, Config, ModelEntry, Otherwise, ProviderEntry, Sandbox, TitleSource, Wire};
 use file::{LeaveEntry, Permission};
-pub(crate) use values::{BaseUrl, Which};
+pub(crate) use values::{Age, BaseUrl, Size, Which};
 
 use crate::environment::Environment;
 

@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Hands, Server};
-use tolka_session::{Desk, DeskOptions};
-use tolka_workspace::Checkpoints;
+use tolka_session::Desk;
 
 use crate::agents::Crew;
 use crate::client::Client;
+use crate::saving::Saving;
 
 /// A server of this process, with all that it holds.
 pub(crate) struct Hosted {
@@ -29,7 +29,7 @@ impl Hosted {
     /// The `crew` is made while the journal is opened.
     pub(crate) async fn open(
         config: Config,
-        checkpoints: Arc<Checkpoints>,
+        saving: Saving,
         crew: impl Future<Output = Result<Crew>>,
         max_bytes: Option<u64>,
     ) -> Result<Self> {
@@ -41,8 +41,7 @@ impl Hosted {
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
-        let options = DeskOptions { checkpoints: Some(checkpoints), ..DeskOptions::default() };
-        let desk = Desk::with_options(journal.clone(), agents, ids, options);
+        let desk = Desk::with_options(journal.clone(), agents, ids, saving.options());
         let server = Server::bind(Config { hands, ..config }, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
         Ok(Hosted { server, says, journal })
@@ -77,12 +76,12 @@ impl Attached {
     pub(crate) async fn own(
         data: &Path,
         workspace: &Path,
-        checkpoints: Arc<Checkpoints>,
+        saving: Saving,
         crew: impl Future<Output = Result<Crew>>,
     ) -> Result<Self> {
         let token = secret()?;
         let config = Config { token: Some(token.clone()), port: 0, ..config(data.to_owned(), workspace.to_owned()) };
-        let hosted = Hosted::open(config, checkpoints, crew, None).await?;
+        let hosted = Hosted::open(config, saving, crew, None).await?;
         let client = Client::new(&hosted.url(), Some(token))?;
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(hosted.run(async {

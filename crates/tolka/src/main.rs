@@ -10,6 +10,7 @@ mod host;
 mod models;
 mod print;
 mod render;
+mod saving;
 mod settings;
 mod source;
 

@@ -32,7 +32,7 @@ pub(crate) struct Given<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) data: &'a Path,
     pub(crate) shell: Arc<Shell>,
-    pub(crate) checkpoints: Arc<Checkpoints>,
+    pub(crate) checkpoints: Option<Arc<Checkpoints>>,
 }
 
 impl Given<'_> {
@@ -76,7 +76,7 @@ impl Given<'_> {
             grants: Arc::new(Grants::new(self.data)),
             patience: Patience::default(),
             shell: self.shell.clone(),
-            checkpoints: Some(self.checkpoints.clone()),
+            checkpoints: self.checkpoints.clone(),
             titles: Titles::Prompt,
             instructions: None,
         }

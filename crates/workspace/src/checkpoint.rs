@@ -17,6 +17,7 @@ mod index;
 mod left_out;
 mod links;
 mod listing;
+mod obstacle;
 mod place;
 mod plan;
 mod restore;
@@ -41,7 +42,8 @@ pub use left_out::{LeftOut, LeftOutWhy};
 use place::Place;
 pub use plan::{Kept, Plan, PlanRequest, Span, Step, Whose};
 pub use restore::Restored;
-pub use space::{Policy, Pruned, Snapshot, StoreInfo};
+use space::Prunings;
+pub use space::{IsNeeded, Policy, Pruned, Snapshot, StoreInfo};
 use store::{Keep, Left, Made, Store, Wish};
 
 /// For git to be killed and gone when the budget is spent. A file system that hangs holds it for longer: nobody waits
@@ -63,6 +65,7 @@ pub struct Checkpoints {
     caps: Caps,
     /// By workspace. A std mutex: held for a look-up, never over an await.
     stores: Mutex<HashMap<PathBuf, Shared>>,
+    prunings: Prunings,
 }
 
 /// `None` until the first save. An async mutex: one save at a time in a store, and the others wait for it.
@@ -119,7 +122,7 @@ impl Checkpoints {
     pub fn with_caps(data: &Path, caps: Caps) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let run = format!("{}-{}", std::process::id(), now.as_nanos());
-        Checkpoints { data: data.to_owned(), run, caps, stores: Mutex::default() }
+        Checkpoints { data: data.to_owned(), run, caps, stores: Mutex::default(), prunings: Prunings::default() }
     }
 
     /// Saves `workspace` as it is now, for a turn of `session`. `words` are for people who read the commit. When
@@ -134,6 +137,7 @@ impl Checkpoints {
         let (wanted, halt) = Halt::within(budget);
         let (folder, data) = (workspace.to_owned(), self.data.clone());
         let place = halt.wait(blocking(move || Place::find(&folder, &data))).await??;
+        self.prunings.stop(&place.workspace);
         let wish = Wish { words: words.to_owned(), same_as: same_as.filter(|name| is_name(name)).map(str::to_owned) };
         let (run, caps, shared) = (self.run.clone(), self.caps, self.shared(&place));
         let (keep, deadline) = (Keep::new(session), halt.deadline + GRACE);

@@ -21,5 +21,5 @@ pub mod patch;
 pub mod search;
 
 pub use artifact::{ArtifactError, artifact_from_file};
-pub use checkpoint::{CheckpointError, Checkpoints, Save, Saved};
+pub use checkpoint::{Caps, CheckpointError, Checkpoints, Save, Saved};
 pub use folder::{Folder, FolderError};

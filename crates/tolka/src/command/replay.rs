@@ -8,13 +8,13 @@ use serde_json::json;
 use tolka_agent::{Agent, Pace, Recording};
 use tolka_dialect::Dialect;
 use tolka_server::Hands;
-use tolka_workspace::Checkpoints;
 
 use super::dialects::names;
 use crate::agents::{Crew, replay};
 use crate::client::Client;
 use crate::host::Attached;
 use crate::print;
+use crate::saving::Saving;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -42,7 +42,7 @@ impl Replay {
         let data = scratch.path().join("data");
         let agent: Arc<dyn Agent> = Arc::new(replay(&name, &self.file, self.pace)?);
         let crew = async { Ok(Crew { agents: Arc::from([agent]), hands: Hands::default(), says: Vec::new() }) };
-        let attached = Attached::own(&data, &workspace, Arc::new(Checkpoints::new(&data)), crew).await?;
+        let attached = Attached::own(&data, &workspace, Saving::usual(&data), crew).await?;
         let told = tell(&attached.client, self.dialect, turns).await;
         attached.leave().await?;
         told.map(|()| ExitCode::SUCCESS)

@@ -2,14 +2,12 @@ mod person;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::{Value, json};
 use tolka_facts::event::{PermissionAsked, QuestionAsked, Stop};
 use tolka_facts::{Event, Fact};
-use tolka_workspace::Checkpoints;
 
 use crate::DataArgs;
 use crate::agents::{AgentArgs, demo_workspace};
@@ -73,12 +71,12 @@ impl Run {
             None => {
                 let choice = self.agent.choose().await?;
                 let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
-                let checkpoints = Arc::new(Checkpoints::new(&data));
+                let saving = choice.saving(&data);
                 if let Some(why) = choice.fallen_back() {
                     eprintln!("tolka: {why}");
                 }
-                let crew = choice.agents(&data, checkpoints.clone());
-                (Attached::own(&data, &workspace, checkpoints.clone(), crew).await?, Some(workspace))
+                let crew = choice.agents(&data, saving.checkpoints.clone());
+                (Attached::own(&data, &workspace, saving.clone(), crew).await?, Some(workspace))
             }
         };
         let followed = self.follow(&attached.client, &prompt, workspace.as_deref()).await;

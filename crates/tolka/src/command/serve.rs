@@ -2,13 +2,11 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
-use tolka_workspace::Checkpoints;
 
 use crate::DataArgs;
 use crate::agents::AgentArgs;
@@ -63,7 +61,8 @@ impl Serve {
         let data = self.data.folder()?;
         let choice = self.agent.choose().await?;
         let workspace = choice.workspace(self.workspace.as_deref(), &data)?;
-        let checkpoints = Arc::new(Checkpoints::new(&data));
+        let saving = choice.saving(&data);
+        let says = saving.says(&workspace).await?;
         let mut config = config(data.clone(), workspace);
         config.host = self.host;
         config.port = self.port;
@@ -72,9 +71,9 @@ impl Serve {
         config.allow_origins = self.allow_origin;
         config.max_readers = self.max_readers;
         config.gather = Duration::from_millis(self.gather);
-        let crew = choice.agents(&data, checkpoints.clone());
-        let hosted = Hosted::open(config, checkpoints.clone(), crew, self.max_bytes).await?;
-        for line in &hosted.says {
+        let crew = choice.agents(&data, saving.checkpoints.clone());
+        let hosted = Hosted::open(config, saving.clone(), crew, self.max_bytes).await?;
+        for line in hosted.says.iter().chain(&says) {
             eprintln!("tolka: {line}");
         }
         // The socket listens already, so whoever reads this line can connect.

@@ -9,7 +9,7 @@ use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
 use tolka_agent::native::tools::permissions;
 
-use super::values::{BaseUrl, Ordered, Time, Variable, Which};
+use super::values::{BaseUrl, Days, Ordered, Size, Time, Variable, Which};
 use crate::models::known;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -27,6 +27,7 @@ pub(crate) struct Config {
     pub(crate) sandbox: Sandbox,
     pub(crate) limits: Limits,
     pub(crate) ask: Ask,
+    pub(crate) checkpoints: CheckpointsEntry,
     pub(crate) permissions: Ordered<Permission>,
     pub(crate) providers: Ordered<ProviderEntry>,
 }
@@ -66,6 +67,19 @@ fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32
         0 => Err(D::Error::custom("this is a count of at least 1")),
         count => Ok(Some(count)),
     }
+}
+
+/// What is saved of a workspace, and for how long.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct CheckpointsEntry {
+    pub(crate) enabled: Option<bool>,
+    pub(crate) budget: Option<Time>,
+    pub(crate) largest_file: Option<Size>,
+    #[serde(deserialize_with = "at_least_one")]
+    pub(crate) most_files: Option<u32>,
+    pub(crate) keep_days: Option<Days>,
+    pub(crate) max_size: Option<Size>,
 }
 
 /// What becomes of a permission or a question that nobody answers.

@@ -15,6 +15,12 @@ fn a_whole_file_is_read_in_its_order() {
     assert_eq!(config.limits.turn.map(|time| time.0), Some(Duration::from_secs(1200)));
     assert_eq!(config.limits.command.map(|time| time.0), Some(Duration::from_secs(90)));
     assert_eq!(config.ask.otherwise, Otherwise::Reject);
+    let checkpoints = &config.checkpoints;
+    assert_eq!((checkpoints.enabled, checkpoints.most_files), (Some(true), Some(1000)));
+    assert_eq!(checkpoints.budget.map(|time| time.0), Some(Duration::from_secs(5)));
+    assert_eq!(checkpoints.largest_file.map(|size| size.0), Some(8_000_000));
+    assert_eq!(checkpoints.keep_days.map(|days| days.0), Some(Duration::from_secs(7 * 24 * 3600)));
+    assert_eq!(checkpoints.max_size.map(|size| size.0), Some(2 << 30));
     let names: Vec<&str> = config.providers.0.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(names, ["openai", "work", "claude"]);
     let work = config.providers.get("work").unwrap();
@@ -52,6 +58,19 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
             "line 2: unknown field `seconds`, expected one of `steps`, `turn`, `tries`, `command`",
         ),
         ("[ask]\notherwise = \"hope\"", "line 2: unknown variant `hope`, expected `reject` or `allow`"),
+        ("[checkpoints]\nenabled = \"yes\"", "line 2: invalid type: a string, expected a boolean"),
+        ("[checkpoints]\nbudget = 0", "line 2: this is no time; write \"90s\""),
+        ("[checkpoints]\nlargest_file = \"big\"", "line 2: this is no size; write \"500KB\", \"32MB\" or \"2GB\""),
+        ("[checkpoints]\nlargest_file = 0", "line 2: this is no size"),
+        ("[checkpoints]\nmax_size = \"99999999999GB\"", "line 2: this is no size"),
+        ("[checkpoints]\nmax_size = true", "line 2: invalid type: boolean `true`, expected a size such as \"32MB\""),
+        ("[checkpoints]\nmost_files = 0", "line 2: this is a count of at least 1"),
+        ("[checkpoints]\nkeep_days = 0", "line 2: this is a count of days, from 1 to 36500"),
+        ("[checkpoints]\nkeep_days = -3", "line 2: this is a count of days"),
+        (
+            "[checkpoints]\nkeep = 3",
+            "line 2: unknown field `keep`, expected one of `enabled`, `budget`, `largest_file`",
+        ),
         ("[permissions]\nbsh = \"ask\"", "line 2: no permission is called `bsh`; there are `*`, `bash`"),
         ("[permissions]\nbash = \"maybe\"", "line 2: unknown variant `maybe`, expected one of `allow`, `ask`, `deny`"),
         (
@@ -148,4 +167,17 @@ fn what_may_be_secret_is_not_shown() {
     assert_eq!(work.headers.0[0].value.expose(), "sk-5678");
     let shown = format!("{config:?}");
     assert!(shown.contains("https://example.com/v1") && !shown.contains("sk-"), "{shown}");
+}
+
+#[test]
+fn sizes_and_ages_are_read_as_people_write_them() {
+    let size = |text: &str| text.parse::<Size>().ok().map(|size| size.0);
+    assert_eq!(size("2GB"), Some(2_000_000_000));
+    assert_eq!(size(" 3 mib "), Some(3 << 20));
+    assert_eq!(size("7"), Some(7));
+    assert_eq!([size("0"), size("GB"), size("1.5GB"), size("-1GB"), size("2XB"), size("")], [None; 6]);
+    let age = |text: &str| text.parse::<Age>().ok().map(|age| age.0.as_secs());
+    assert_eq!(age("7d"), Some(7 * 24 * 3600));
+    assert_eq!([age("0d"), age("12h"), age("2w")], [Some(0), Some(12 * 3600), Some(14 * 24 * 3600)]);
+    assert_eq!([age("7"), age("d"), age("7y"), age("99999999d"), age("18446744073709551615w")], [None; 5]);
 }

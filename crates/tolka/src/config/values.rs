@@ -86,10 +86,8 @@ const TIME: &str =
     "this is no time; write \"90s\", \"5m\" or \"2h\" (more than nothing, a week at most), or seconds as a number";
 
 fn time(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let count: u64 = text[..digits].parse().ok()?;
-    let unit = match text[digits..].trim() {
+    let (count, unit) = counted(text)?;
+    let unit = match unit {
         "ms" => Duration::from_millis(1),
         "s" => Duration::from_secs(1),
         "m" => Duration::from_secs(60),
@@ -98,6 +96,103 @@ fn time(text: &str) -> Option<Duration> {
     };
     let time = unit.checked_mul(u32::try_from(count).ok()?)?;
     (!time.is_zero() && time.as_secs() <= LONGEST).then_some(time)
+}
+
+/// `"32MB"`, `"2GB"`, `"512KiB"`, or bytes as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as \"32MB\" or \"2GB\", or bytes as a number")
+            }
+
+            fn visit_i64<E: Error>(self, bytes: i64) -> Result<Size, E> {
+                u64::try_from(bytes).ok().filter(|bytes| *bytes > 0).map(Size).ok_or_else(|| E::custom(SIZE))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+const SIZE: &str = "this is no size; write \"500KB\", \"32MB\" or \"2GB\" (more than nothing), or bytes as a number";
+
+impl std::str::FromStr for Size {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let (count, unit) = counted(text).ok_or(SIZE)?;
+        let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 1,
+            "k" | "kb" => 1000,
+            "m" | "mb" => 1000 * 1000,
+            "g" | "gb" => 1000 * 1000 * 1000,
+            "kib" => 1 << 10,
+            "mib" => 1 << 20,
+            "gib" => 1 << 30,
+            _ => return Err(SIZE),
+        };
+        count.checked_mul(unit).filter(|bytes| *bytes > 0).map(Size).ok_or(SIZE)
+    }
+}
+
+/// `7d`, `12h`: how old something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Age(pub(crate) Duration);
+
+const AGE: &str = "this is no age; write 12h, 7d or 4w";
+
+impl std::str::FromStr for Age {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let (count, unit) = counted(text).ok_or(AGE)?;
+        let seconds: u64 = match unit {
+            "s" => 1,
+            "m" => 60,
+            "h" => 3600,
+            "d" => DAY,
+            "w" => 7 * DAY,
+            _ => return Err(AGE),
+        };
+        let seconds = count.checked_mul(seconds).filter(|seconds| *seconds <= OLDEST * DAY).ok_or(AGE)?;
+        Ok(Age(Duration::from_secs(seconds)))
+    }
+}
+
+/// A count of days, of at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "i64")]
+pub(crate) struct Days(pub(crate) Duration);
+
+const DAY: u64 = 24 * 3600;
+/// In days: a hundred years are for ever, and sums of them overflow nothing.
+const OLDEST: u64 = 36_500;
+
+impl TryFrom<i64> for Days {
+    type Error = String;
+
+    fn try_from(days: i64) -> Result<Self, String> {
+        let days = u64::try_from(days).ok().filter(|days| (1..=OLDEST).contains(days));
+        let days = days.ok_or_else(|| format!("this is a count of days, from 1 to {OLDEST}"))?;
+        Ok(Days(Duration::from_secs(days * DAY)))
+    }
+}
+
+/// A count, and the unit behind it.
+fn counted(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text[..digits].parse().ok()?, text[digits..].trim()))
 }
 
 /// `provider/model`; all after the first slash is the model's.

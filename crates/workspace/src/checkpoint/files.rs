@@ -109,14 +109,6 @@ pub(super) fn retire(store: &Path) -> Result<(), CheckpointError> {
     remove_folder(&gone)
 }
 
-pub(super) fn has_packs(folder: &Path) -> Result<bool, CheckpointError> {
-    match fs::read_dir(folder) {
-        Ok(mut entries) => Ok(entries.any(|entry| entry.is_ok())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(CheckpointError::storage(folder)(error)),
-    }
-}
-
 /// If it is there.
 pub(super) fn remove_file(path: &Path) -> Result<(), CheckpointError> {
     gone(fs::remove_file(path)).map_err(CheckpointError::storage(path))

@@ -8,7 +8,7 @@ use tolka_facts::Hash;
 use super::CheckpointError;
 
 /// A workspace that may be saved, and where.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Place {
     /// Canonical.
     pub(super) workspace: PathBuf,
@@ -20,15 +20,7 @@ pub(super) struct Place {
 impl Place {
     /// Blocks.
     pub(super) fn find(workspace: &Path, data: &Path) -> Result<Self, CheckpointError> {
-        let unusable = |error| CheckpointError::NoWorkspace { path: workspace.to_owned(), error };
-        let workspace = workspace.canonicalize().map_err(unusable)?;
-        if !workspace.is_dir() {
-            return Err(unusable(io::ErrorKind::NotADirectory.into()));
-        }
-        let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
-        if workspace.parent().is_none() || home.as_ref() == Some(&workspace) {
-            return Err(CheckpointError::TooWide { path: workspace });
-        }
+        let workspace = narrow(workspace)?;
         let root = data.join("checkpoints");
         // Copies of a person's files are for nobody else on the machine, whatever the files themselves allow.
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&root);
@@ -53,6 +45,20 @@ impl Place {
         let store = store(&data, &workspace);
         Ok(store.exists().then_some(Place { workspace, store, own_data }))
     }
+}
+
+/// A folder that is no more than a project, in its canonical form. Blocks.
+pub(super) fn narrow(workspace: &Path) -> Result<PathBuf, CheckpointError> {
+    let unusable = |error| CheckpointError::NoWorkspace { path: workspace.to_owned(), error };
+    let workspace = workspace.canonicalize().map_err(unusable)?;
+    if !workspace.is_dir() {
+        return Err(unusable(io::ErrorKind::NotADirectory.into()));
+    }
+    let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
+    if workspace.parent().is_none() || home.as_ref() == Some(&workspace) {
+        return Err(CheckpointError::TooWide { path: workspace });
+    }
+    Ok(workspace)
 }
 
 fn store(data: &Path, workspace: &Path) -> PathBuf {

@@ -18,6 +18,7 @@ use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
 use super::place::Place;
 use super::seed;
+use super::space::{self, Thrift};
 use super::{Caps, CheckpointError, LeftOut, Saved};
 
 /// Where the refs of a session are.
@@ -135,36 +136,21 @@ impl Store {
     }
 
     pub(super) async fn forget(&mut self, keep: &Keep, halt: &Halt) -> Result<Left, CheckpointError> {
+        let git = self.alone();
+        let folder = git.dir.join(&keep.0);
+        // Before anything that can fail: without its refs the next session that is forgotten takes the rest along.
+        blocking(move || files::remove_folder(&folder)).await?;
+        // Somebody's `git gc` may have packed refs.
+        let packed = git.run(&["for-each-ref", "--format=%(refname)", &keep.0], b"", halt).await?.line();
+        let packed: Vec<String> = packed.lines().map(str::to_owned).collect();
+        space::remove(&git, &packed, Thrift::Whole, halt).await
+    }
+
+    /// Git on the store alone, to clear it: the workspace may be gone.
+    pub(super) fn alone(&mut self) -> Git {
         // Its objects may go.
         self.last = None;
-        let (dir, index, folder) = (self.git.dir.clone(), self.git.index.clone(), self.git.dir.join(&keep.0));
-        // Before anything that can fail: without its refs the next session that is forgotten takes the rest along.
-        blocking(move || {
-            files::remove_folder(&folder)?;
-            files::remove_file(&dir.join("packed-refs.lock"))?;
-            // A cache that somebody's `git gc` made. It would go on naming commits that are gone.
-            files::remove_file(&dir.join("objects/info/commit-graph"))?;
-            files::remove_folder(&dir.join("objects/info/commit-graphs"))?;
-            files::sweep(&dir, &index)
-        })
-        .await?;
-        // The workspace may be gone.
-        let git = Git { dir: self.git.dir.clone(), index: self.git.index.clone(), workspace: self.git.dir.clone() };
-        // Somebody's `git gc` may have packed refs.
-        let packed = git.run(&["for-each-ref", "--format=delete %(refname)", &keep.0], b"", halt).await?;
-        git.run(&["update-ref", "--stdin"], &packed.out, halt).await?;
-        if git.run(&["for-each-ref", "--count=1", "refs/tolka"], b"", halt).await?.out.is_empty() {
-            let dir = git.dir;
-            blocking(move || files::retire(&dir)).await?;
-            return Ok(Left::Nothing);
-        }
-        let packs = git.dir.join("objects/pack");
-        if blocking(move || files::has_packs(&packs)).await? {
-            // Git itself packs files of more than 512 MiB, and prunes only what is loose.
-            git.run(&["repack", "-a", "-d", "-q", "--window=0"], b"", halt).await?;
-        }
-        git.run(&["prune", "--expire=now"], b"", halt).await?;
-        Ok(Left::Others)
+        Git { dir: self.git.dir.clone(), index: self.git.index.clone(), workspace: self.git.dir.clone() }
     }
 
     async fn tree(&self, halt: &Halt) -> Result<Tree, CheckpointError> {

@@ -28,4 +28,5 @@ mod same;
 mod sandbox;
 mod search;
 mod seed;
+mod space;
 mod speed;
