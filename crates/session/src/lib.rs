@@ -17,6 +17,7 @@ mod patience;
 mod picture;
 mod points;
 mod prompt;
+mod pruning;
 mod rewind;
 mod saving;
 mod told;

@@ -281,18 +281,20 @@ impl Checkpoints {
 
 /// The oldest first.
 async fn snapshots(git: &Git, halt: &Halt) -> Result<Vec<Snapshot>, CheckpointError> {
-    let format = "--format=%(refname)%00%(objectname)%00%(contents:subject)%00%(trailers:key=Taken-At,valueonly)%00";
+    let format = "--format=%(refname)%00%(objectname)%00%(contents:subject)%00%(trailers:key=Taken-At,valueonly)%00\
+                  %(committerdate:unix)%00";
     let listed = git.run(&["for-each-ref", format, "refs/tolka"], b"", halt).await?;
     let fields: Vec<String> = listed.out.split(|byte| *byte == 0).map(|f| String::from_utf8_lossy(f).into()).collect();
-    let mut found: Vec<Snapshot> = fields.chunks_exact(4).filter_map(snapshot).collect();
+    let mut found: Vec<Snapshot> = fields.chunks_exact(5).filter_map(snapshot).collect();
     found.sort_by(|a, b| (a.taken, &a.commit, &a.session).cmp(&(b.taken, &b.commit, &b.session)));
     Ok(found)
 }
 
 fn snapshot(fields: &[String]) -> Option<Snapshot> {
-    let [name, commit, words, taken] = fields else { return None };
+    let [name, commit, words, taken, seconds] = fields else { return None };
     let session = name.trim_start().strip_prefix("refs/tolka/")?.split('/').next()?;
-    let taken = taken.trim().parse().ok().map(Time::from_micros)?;
+    let micros = taken.trim().parse().ok().or_else(|| seconds.parse::<u64>().ok()?.checked_mul(1_000_000))?;
+    let taken = Time::from_micros(micros);
     Some(Snapshot { commit: commit.clone(), session: SessionId::from(session), taken, words: words.clone() })
 }
 
