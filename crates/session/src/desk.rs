@@ -9,7 +9,6 @@ use tolka_agent::{Agent, Agents};
 use tolka_facts::event::{Model, Parent, SessionChanged, SessionChosen, SessionCreated};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Time, Tip, TurnId};
 use tolka_journal::{Journal, Mark, Purged, Scope, SessionQuery};
-use tolka_workspace::Checkpoints;
 
 use crate::SessionError;
 use crate::actor::{Actor, Command, Reply};
@@ -79,11 +78,6 @@ impl Desk {
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
         &self.0.journal
-    }
-
-    /// `None`: turns start without a snapshot.
-    pub fn checkpoints(&self) -> Option<&Arc<Checkpoints>> {
-        self.0.options.checkpoints.as_ref()
     }
 
     pub fn agents(&self) -> &Agents {

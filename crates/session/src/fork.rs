@@ -110,7 +110,7 @@ impl Desk {
         }
     }
 
-    fn checkpoints(&self) -> Result<&Arc<Checkpoints>, SessionError> {
+    pub(crate) fn checkpoints(&self) -> Result<&Arc<Checkpoints>, SessionError> {
         self.options().checkpoints.as_ref().ok_or(SessionError::CheckpointsOff)
     }
 

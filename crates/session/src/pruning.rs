@@ -16,7 +16,7 @@ impl Desk {
     /// Removes what the policy lets go. What a session needs stays, if it has changed for as long as snapshots are kept:
     /// the snapshot that its changes are counted from, those that rewinds can be taken back to, and its last ones.
     pub async fn prune(&self, policy: &Policy) -> Result<Pruned, SessionError> {
-        let Some(checkpoints) = self.checkpoints() else { return Ok(Pruned::default()) };
+        let checkpoints = self.checkpoints()?;
         if !checkpoints.is_overfull(policy).await.map_err(failed)? {
             return Ok(Pruned::default());
         }
@@ -26,7 +26,7 @@ impl Desk {
 
     /// What [`Desk::prune`] would remove, about.
     pub async fn prunable(&self, policy: &Policy) -> Result<Pruned, SessionError> {
-        let Some(checkpoints) = self.checkpoints() else { return Ok(Pruned::default()) };
+        let checkpoints = self.checkpoints()?;
         let is_needed = self.needed(policy).await?;
         checkpoints.prunable(policy, &is_needed).await.map_err(failed)
     }
