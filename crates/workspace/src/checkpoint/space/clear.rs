@@ -88,7 +88,7 @@ async fn clear_packs(git: &Git, thrift: Thrift, halt: &Halt) -> Result<(), Check
     let needed: Arc<HashSet<Name>> = Arc::new(listed.out.split(|byte| *byte == b'\n').filter_map(name).collect());
     for path in packs {
         let needed = needed.clone();
-        let pack = blocking(move || Pack::open(path.clone(), &needed).map_err(CheckpointError::storage(path))).await?;
+        let Some(pack) = blocking(move || Ok(Pack::open(path, &needed).ok())).await? else { continue };
         if is_good(git, &pack, thrift, halt).await?
             || (!pack.needed.is_empty() && !write_anew(git, &pack, halt).await?)
         {
@@ -172,7 +172,7 @@ fn remove_pack(pack: &Path) -> Result<(), CheckpointError> {
 }
 
 impl Pack {
-    /// By its index: eight bytes of header, 256 counts up to each first byte, then the names.
+    /// By its index, if it is one of those that git writes today: eight bytes of header, 256 counts up to each first byte, then the names.
     fn open(path: PathBuf, needed: &HashSet<Name>) -> io::Result<Self> {
         const HEADER: [u8; 8] = *b"\xfftOc\0\0\0\x02";
         let about = path.metadata()?;
