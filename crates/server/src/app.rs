@@ -170,14 +170,16 @@ impl App {
         agents.iter().find(|known| agent.is_none_or(|name| known.name() == name))?.find_model(model)
     }
 
-    /// The folder that a client asks for, if agents may work there: the configured one or one inside it.
+    /// The folder that a client asks for, if agents may work there: the configured one, one inside it, or one of a fork.
     pub(crate) fn workspace(&self, wanted: Option<&str>) -> Result<String, Fault> {
         let root = &self.config.workspace;
         let Some(wanted) = wanted else { return Ok(root.display().to_string()) };
         // Resolved first, so that neither `..` nor a link leads out.
         let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
         match folder {
-            Some(folder) if folder.starts_with(root) => Ok(folder.display().to_string()),
+            Some(folder) if folder.starts_with(root) || self.desk.is_of_fork(&folder) => {
+                Ok(folder.display().to_string())
+            }
             Some(_) => {
                 Err(Fault::Forbidden(format!("{wanted} is outside of the server's workspace, {}.", root.display())))
             }

@@ -1,8 +1,10 @@
 //! Our own routes: everything the journal knows, in every dialect, with positions that mean the same as
 //! a stream, as a long poll and as plain pages.
 
+mod checkpoints;
 mod events;
 mod hands;
+mod rewind;
 mod sessions;
 mod shapes;
 mod view;
@@ -44,6 +46,13 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/queue/{turn}", delete(sessions::drop_prompt))
         .route("/sessions/{id}/cancel", post(sessions::cancel))
         .route("/sessions/{id}/answers/{request}", post(sessions::answer))
+        .route("/sessions/{id}/checkpoints", get(checkpoints::list))
+        .route("/sessions/{id}/diff", get(checkpoints::diff))
+        .route("/sessions/{id}/rewind", post(rewind::rewind))
+        .route("/sessions/{id}/unrewind", post(rewind::unrewind))
+        .route("/sessions/{id}/approve", post(rewind::approve))
+        .route("/sessions/{id}/reset", post(rewind::reset))
+        .route("/sessions/{id}/fork", post(rewind::fork))
         .route("/sessions/{id}/view", get(view::view))
         .route("/sessions/{id}/events", get(events::session))
 }

@@ -213,7 +213,7 @@ pub(super) async fn answer(
 }
 
 /// Something that a client asks for by `true`.
-fn flag(body: &Value, name: &str) -> Result<bool, Fault> {
+pub(super) fn flag(body: &Value, name: &str) -> Result<bool, Fault> {
     match body.get(name) {
         None => Ok(false),
         Some(Value::Bool(flag)) => Ok(*flag),

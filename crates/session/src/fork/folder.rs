@@ -6,6 +6,11 @@ use std::path::Path;
 use crate::{Desk, SessionError};
 
 impl Desk {
+    /// Whether a folder, by its real name, is one that a fork works in, or inside of one.
+    pub fn is_of_fork(&self, folder: &Path) -> bool {
+        self.options().checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.fork_of(folder).is_some())
+    }
+
     /// After a session that worked there was purged.
     pub(crate) async fn clear_fork(&self, workspace: &Path) {
         if let Err(error) = self.try_clear_fork(workspace).await {

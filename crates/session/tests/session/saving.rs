@@ -14,16 +14,16 @@ use tolka_workspace::Checkpoints;
 use crate::{World, prompt, texts};
 
 /// A budget that no test uses up.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-struct Studio {
-    world: World,
+pub(crate) struct Studio {
+    pub(crate) world: World,
     data: PathBuf,
-    workspace: PathBuf,
+    pub(crate) workspace: PathBuf,
 }
 
 impl Studio {
-    fn new(budget: Duration) -> Self {
+    pub(crate) fn new(budget: Duration) -> Self {
         Studio::on(tempfile::tempdir().unwrap(), budget)
     }
 
@@ -39,11 +39,11 @@ impl Studio {
         Studio { world, data, workspace }
     }
 
-    async fn session(&self) -> SessionId {
+    pub(crate) async fn session(&self) -> SessionId {
         self.session_in(&self.workspace).await
     }
 
-    async fn session_in(&self, workspace: &Path) -> SessionId {
+    pub(crate) async fn session_in(&self, workspace: &Path) -> SessionId {
         let workspace = workspace.to_str().unwrap().to_owned();
         self.world.desk.create(NewSession { workspace, ..NewSession::default() }).await.unwrap().head.id
     }
@@ -61,7 +61,7 @@ impl Studio {
         release(&self.workspace);
     }
 
-    async fn starts(&self, session: &SessionId) -> Vec<TurnStarted> {
+    pub(crate) async fn starts(&self, session: &SessionId) -> Vec<TurnStarted> {
         let facts = self.world.facts(session).await;
         let start = |event: &Event| match event {
             Event::TurnStarted(started) => Some(started.clone()),
