@@ -2,6 +2,8 @@
 //! server answers has the shapes that it promises.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
+mod checkpoints;
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -19,14 +21,14 @@ use tolka_dialect::Dialect;
 use tolka_facts::{Event, Ids};
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Hands, Sandbox, Server};
-use tolka_session::Desk;
+use tolka_session::{Desk, DeskOptions};
 
-const ROUTES: &str = include_str!("../src/v1.rs");
-const DEMO: &str = include_str!("../../../tests/data/recordings/tolka/demo.jsonl");
+const ROUTES: &str = include_str!("../../src/v1.rs");
+const DEMO: &str = include_str!("../../../../tests/data/recordings/tolka/demo.jsonl");
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 fn document() -> Value {
-    serde_json::from_str(include_str!("../src/v1/openapi.json")).unwrap()
+    serde_json::from_str(include_str!("../../src/v1/openapi.json")).unwrap()
 }
 
 /// (method, path) of everything that the document promises.
@@ -101,16 +103,19 @@ struct House {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     running: JoinHandle<()>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl House {
     async fn open() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        House::on(tempfile::tempdir().unwrap(), DeskOptions::default()).await
+    }
+
+    async fn on(folder: tempfile::TempDir, options: DeskOptions) -> Self {
         let data = folder.path().join("data");
         let journal = Sqlite::open(&SqliteOptions::new(data.clone())).unwrap();
         let agent: Arc<dyn Agent> = Arc::new(Replay::new("demo", Recording::parse(DEMO).unwrap(), Pace::AtOnce));
-        let desk = Desk::new(journal, Arc::from([agent]), Arc::new(Ids::seeded(7)));
+        let desk = Desk::with_options(journal, Arc::from([agent]), Arc::new(Ids::seeded(7)), options);
         let config = Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
@@ -129,7 +134,7 @@ impl House {
         let running = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        House { address, stop, running, _folder: folder }
+        House { address, stop, running, folder }
     }
 
     async fn close(self) {
