@@ -122,7 +122,8 @@ impl<'a> Mark<'a> {
                 let [point, checkpoint] = saved(Some(&e.checkpoint));
                 [point, checkpoint, None]
             }
-            Event::Approved(_) | Event::Unrewound(_) => one(Mark::Point(fact.seq)),
+            Event::Approved(e) => [Some(Mark::Point(fact.seq)), Some(Mark::Checkpoint(&e.checkpoint)), None],
+            Event::Unrewound(e) => [Some(Mark::Point(fact.seq)), e.after.as_deref().map(Mark::Checkpoint), None],
             Event::SessionForked(e) => {
                 let [point, checkpoint] = saved(e.checkpoint.as_deref());
                 [point, checkpoint, None]
@@ -140,7 +141,9 @@ impl<'a> Mark<'a> {
             Event::PermissionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::QuestionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::MessageHidden(e) => one(Mark::Hidden(&e.message)),
-            Event::Rewound(_) => [Some(Mark::Rewound(fact.seq)), Some(Mark::Point(fact.seq)), None],
+            Event::Rewound(e) => {
+                [Some(Mark::Rewound(fact.seq)), Some(Mark::Point(fact.seq)), e.after.as_deref().map(Mark::Checkpoint)]
+            }
             Event::SessionChosen(_) => one(Mark::Chosen),
             _ => [None; 3],
         };

@@ -1,28 +1,37 @@
 //! The actor of one session: takes commands one at a time, runs one turn at a time, and is the only one
 //! who appends.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tolka_agent::{Agent, Ended, Mind, Place, Prompt, Said};
-use tolka_facts::event::{Failed, FailureKind, PromptDropped, SessionChanged, SessionDeleted, Stop};
+use tolka_facts::event::{Failed, FailureKind, MessageHidden, PromptDropped, SessionChanged, SessionDeleted, Stop};
 use tolka_facts::{Draft, Event, Ids, RequestId, SessionId, Tip, TurnId};
-use tolka_journal::JournalError;
+use tolka_journal::{JournalError, Scope};
+use tolka_workspace::checkpoint::LeftOut;
 
-use crate::SessionError;
 use crate::answer::Answer;
 use crate::attendance::Ear;
 use crate::clerk::Clerk;
+use crate::closing::{Closed, Closing, Course, closed};
 use crate::fork::Copied;
+use crate::grounds::Grounds;
 use crate::past::SessionPast;
 use crate::prompt::{Accepted, PromptRequest, Ways, whole};
-use crate::saving::{DeskOptions, Outcome, Saving, saved, started};
-use crate::turn::{RunningTurn, end_turn};
+use crate::rewind::{Approval, History, Job, Order, Rewinding, progress};
+use crate::saving::{Begun, DeskOptions, Saving, Store, Work, left_out, saved, started};
+use crate::turn::{GRACE, RunningTurn, end_turn};
+use crate::{Desk, SessionError};
 
 /// A full disk is asked again this often; meanwhile the agent waits.
 pub(crate) const RETRY: Duration = Duration::from_millis(500);
+/// What the snapshot after a turn has when people want it to be over.
+const PARTING: Duration = Duration::from_millis(200);
+/// What it has when the server stops. Without it the next start could not tell the turn's work from a person's.
+const STOPPING: Duration = Duration::from_secs(3);
 /// An actor without work is dropped after this long; making it again takes a few milliseconds.
 const IDLE: Duration = Duration::from_secs(300);
 
@@ -40,6 +49,8 @@ pub(crate) enum Command {
     Change(Box<SessionChanged>, Reply<()>),
     Delete(Reply<()>),
     Note(Box<Draft>, Reply<()>),
+    Rewind(Box<Order>, Reply<Rewinding>),
+    Approve(Option<String>, Reply<Approval>),
     Tip(Reply<Tip>),
     Shutdown,
 }
@@ -58,7 +69,16 @@ pub(crate) struct Actor {
     /// For the prompt at the head of the queue, before its turn starts.
     pub(crate) saving: Option<Saving>,
     /// How that went, if the disk did not let the turn start: it is not saved again for every try.
-    pub(crate) saved: Option<(TurnId, Outcome)>,
+    pub(crate) saved: Option<(TurnId, Begun)>,
+    /// Of the turn that has ended its work.
+    pub(crate) closing: Option<Closing>,
+    /// The files that people were last told are in no snapshot.
+    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) grounds: Arc<Grounds>,
+    /// A rewind or an approval that is under way.
+    pub(crate) job: Option<Job>,
+    /// To tell other sessions.
+    pub(crate) desk: Desk,
     /// A turn that the disk did not let start is tried again then.
     pub(crate) not_before: Instant,
     /// Hears who is there to answer.
@@ -76,11 +96,12 @@ impl Actor {
         let mut idle_at = Instant::now() + IDLE;
         while !self.clerk.is_broken() {
             self.end_lost_turn().await;
+            self.resume_rewind();
             self.stop_stale_save();
             self.start_next().await;
             let deadline = self.turn.as_ref().and_then(|turn| turn.deadline);
             let is_blocked = self.clerk.is_blocked();
-            let is_free = self.turn.is_none() && self.saving.is_none() && !is_blocked;
+            let is_free = self.is_at_rest() && !is_blocked;
             let patience_ends = self.patience_ends();
             tokio::select! {
                 command = commands.recv() => match command {
@@ -100,19 +121,21 @@ impl Actor {
                     }
                 }
                 answer = self.clerk.answer() => self.clerk.land(answer),
-                outcome = saved(&mut self.saving) => {
+                begun = saved(&mut self.saving) => {
                     let turn = self.saving.take().map(|saving| saving.turn);
                     if let Some(turn) = turn.filter(|turn| self.can_start() && self.is_next(turn)) {
-                        self.start(turn, Some(outcome)).await;
+                        self.start(turn, Some(begun)).await;
                     }
                 }
+                closed = closed(&mut self.closing), if !is_blocked => self.close(closed).await,
+                done = progress(&mut self.job), if !is_blocked => self.advance(done).await,
                 () = sleep_until(retry_at), if is_blocked => {
                     retry_at = Instant::now() + RETRY;
                     self.clerk.append_or_keep(Vec::new()).await;
                 }
                 () = sleep_until(self.not_before), if self.can_start() => {}
                 () = sleep_until(deadline.unwrap_or(idle_at)), if deadline.is_some() && !is_blocked => {
-                    self.abandon(Stop::Cancelled).await;
+                    self.abandon(Stop::Cancelled, PARTING).await;
                 }
                 () = sleep_until(patience_ends.unwrap_or(idle_at)), if patience_ends.is_some() && !is_blocked => {
                     self.lose_patience().await;
@@ -128,21 +151,42 @@ impl Actor {
         }
     }
 
+    /// Nothing runs, and nothing is being saved or restored.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.turn.is_none() && self.saving.is_none() && self.closing.is_none() && self.job.is_none()
+    }
+
     /// A turn that is open and that nobody runs, as a crash leaves it, is over, and says so. Nothing it did is done
     /// again.
     async fn end_lost_turn(&mut self) {
         // In a fork that is being made the turn goes on with the next page.
         let is_open = !self.clerk.tip().is_idle() && !self.clerk.tip().is_copying;
-        if self.turn.is_none() && !self.clerk.is_blocked() && is_open {
-            let drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Interrupted));
-            self.clerk.append_or_keep(drafts).await;
+        if !self.is_at_rest() || self.clerk.is_blocked() || !is_open {
+            return;
         }
+        let work = self.lost_work().await;
+        self.wind_up(work, HashSet::new(), &Course::Lost, Ended::stopped(Stop::Interrupted)).await;
+    }
+
+    /// What the open turn began with, if somebody else ran it.
+    async fn lost_work(&mut self) -> Option<Work> {
+        let tip = self.clerk.tip();
+        let first = tip.turn.as_ref()?.first_seq;
+        let head = tip.head.clone();
+        let store = Store::of(&self.options, &head).await?;
+        let scope = Scope::Session(self.session.clone());
+        let page = self.clerk.journal().read(&scope, first - 1, 1).await.ok()?;
+        let Event::TurnStarted(started) = &page.first()?.fact.event else { return None };
+        let stay = self.grounds.enter(&self.session, store.folder.canonical.clone());
+        Some(Work { store, stay, before: started.checkpoint.clone() })
     }
 
     async fn shut_down(&mut self) {
         if self.turn.is_some() {
-            self.abandon(Stop::Interrupted).await;
+            self.abandon(Stop::Interrupted, STOPPING).await;
         }
+        self.close_soon(Instant::now() + STOPPING).await;
+        self.end_job().await;
     }
 
     async fn start_next(&mut self) {
@@ -151,45 +195,64 @@ impl Actor {
         }
         let Some(queued) = self.clerk.tip().queue.front() else { return };
         let turn = queued.prompt.turn.clone();
-        if let Some((turn, outcome)) = self.saved.take() {
-            return self.start(turn, Some(outcome)).await;
+        if let Some((turn, begun)) = self.saved.take() {
+            return self.start(turn, Some(begun)).await;
         }
-        self.saving = Saving::begin(&self.options, &self.clerk.tip().head, &queued.prompt);
+        self.saving = Saving::begin(&self.options, self.grounds.clone(), &self.clerk.tip().head, &queued.prompt).await;
         if self.saving.is_none() {
             self.start(turn, None).await;
         }
     }
 
-    async fn start(&mut self, turn: TurnId, outcome: Option<Outcome>) {
+    async fn start(&mut self, turn: TurnId, begun: Option<Begun>) {
         let (Some(queued), Some(agent)) = (self.clerk.tip().queue.front(), self.agent.clone()) else { return };
         let prompt = queued.prompt.clone();
-        if let Some(Err(error)) = &outcome {
+        let outcome = begun.as_ref().map(|begun| &begun.outcome);
+        if let Some(Err(error)) = outcome {
             tracing::warn!(session = %self.session, %error, "a turn starts without a checkpoint");
         }
-        if let Err(error) = self.clerk.append(started(&turn, outcome.as_ref())).await {
+        if let Err(error) = self.begin_turn(started(&turn, outcome)).await {
             tracing::warn!(session = %self.session, %error, "a turn cannot start yet");
             self.not_before = Instant::now() + RETRY;
-            self.saved = outcome.map(|outcome| (turn, outcome));
+            self.saved = begun.map(|begun| (turn, begun));
             return;
         }
+        if let Some(Ok(saved)) = outcome {
+            let notice = self.left_out(&saved.left_out);
+            self.clerk.append_or_keep(notice).await;
+        }
+        let work = begun.map(|begun| begun.work);
         let mind = self.mind.take().unwrap_or_else(|| {
             let turns = self.clerk.tip().head.turns.saturating_sub(1);
             let workspace = self.clerk.tip().head.workspace.clone();
             let past = Arc::new(SessionPast::new(self.clerk.journal().clone(), self.session.clone()));
             agent.open(Place { session: self.session.clone(), workspace, turns, past })
         });
-        let checkpoint = outcome.and_then(|outcome| outcome.ok()).map(|saved| saved.commit);
+        let checkpoint = work.as_ref().and_then(|work| work.before.clone());
         let ways = self.ways(agent.as_ref(), &prompt);
         let title = self.clerk.tip().head.title.clone();
         let Ways { mode, model } = ways.clone();
         let prompt = Prompt { checkpoint, mode, model, title, ..whole(self.clerk.journal().clone(), prompt).await };
-        self.turn = Some(RunningTurn::start(mind, prompt, ways, tolka_agent::teller(self.ids.clone())));
+        self.turn = Some(RunningTurn::start(mind, prompt, ways, work, tolka_agent::teller(self.ids.clone())));
+    }
+
+    /// What a rewind took back is hidden for good when a turn starts.
+    async fn begin_turn(&mut self, started: Vec<Draft>) -> Result<(), SessionError> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let taken_back = self.clerk.tip().rewinds.iter().rev().find_map(|rewind| Some((rewind.from?, rewind.seq)));
+        if let Some((from, before)) = taken_back {
+            let history = History::of(self.clerk.journal().clone(), &self.clerk.tip().head);
+            let messages = history.messages(from, before).await?;
+            drafts.extend(messages.into_iter().map(|message| Draft::tolka(MessageHidden { message })));
+        }
+        drafts.extend(started);
+        self.clerk.append(drafts).await
     }
 
     fn can_start(&self) -> bool {
         let tip = self.clerk.tip();
-        let is_free = self.turn.is_none() && self.saving.is_none() && tip.is_idle() && !self.clerk.is_blocked();
-        is_free && !tip.head.deleted && !tip.is_copying && !tip.queue.is_empty() && self.agent.is_some()
+        let is_free = self.is_at_rest() && !tip.head.busy && !self.clerk.is_blocked();
+        is_free && !tip.head.deleted && !tip.queue.is_empty() && self.agent.is_some()
     }
 
     fn is_next(&self, turn: &TurnId) -> bool {
@@ -215,7 +278,9 @@ impl Actor {
             return;
         }
         let Some(turn) = self.turn.take() else { return };
+        let course = turn.deadline.map_or(Course::Ended, |deadline| Course::Cancelled(deadline + PARTING));
         let was_cancelled = turn.deadline.is_some();
+        let (work, changed) = (turn.work, turn.changed);
         let ended = match turn.task.await {
             Ok((mind, ended)) => {
                 self.mind = Some(mind);
@@ -234,24 +299,65 @@ impl Actor {
             }
         };
         let ended = if was_cancelled && ended.failure.is_some() { Ended::stopped(Stop::Cancelled) } else { ended };
-        let drafts = end_turn(self.clerk.tip(), ended);
-        self.clerk.append_or_keep(drafts).await;
+        self.wind_up(work, changed, &course, ended).await;
+    }
+
+    /// The turn's work is done. It ends at once, or when the workspace is saved.
+    async fn wind_up(&mut self, work: Option<Work>, changed: HashSet<String>, course: &Course, ended: Ended) {
+        let tip = self.clerk.tip();
+        let base = tip.base.as_ref().map(|base| base.checkpoint.clone());
+        let closing = match (&tip.turn, work) {
+            (Some(turn), Some(work)) => Closing::begin(&turn.id, work, base, changed, course, ended),
+            _ => Err(ended),
+        };
+        match closing {
+            Ok(closing) => self.closing = Some(closing),
+            Err(ended) => self.clerk.append_or_keep(end_turn(self.clerk.tip(), ended)).await,
+        }
+    }
+
+    /// Tells what the turn changed, and that it is over.
+    async fn close(&mut self, closed: Closed) {
+        let Some(closing) = self.closing.take() else { return };
+        let Closed { mut told, left_out } = closed;
+        told.push_all(self.left_out(&left_out));
+        told.push_all(end_turn(self.clerk.tip(), closing.ended));
+        self.clerk.tell(told).await;
+    }
+
+    /// Ends a turn that is being closed, with what is known by then.
+    async fn close_soon(&mut self, until: Instant) {
+        if let Some(closing) = &mut self.closing {
+            closing.hurry(until);
+            let closed = closing.done().await;
+            self.close(closed).await;
+        }
+    }
+
+    /// Says which files no snapshot holds, if that is news.
+    fn left_out(&mut self, files: &[LeftOut]) -> Vec<Draft> {
+        if self.left_out == files {
+            return Vec::new();
+        }
+        self.left_out = files.to_vec();
+        if files.is_empty() { Vec::new() } else { vec![left_out(files)] }
     }
 
     /// Drops a mind that does not end by itself. It is made anew for the next turn.
-    async fn abandon(&mut self, stop: Stop) {
-        self.drop_turn().await;
-        let drafts = end_turn(self.clerk.tip(), Ended::stopped(stop));
-        self.clerk.append_or_keep(drafts).await;
+    async fn abandon(&mut self, stop: Stop, parting: Duration) {
+        let (work, changed) = self.drop_turn().await;
+        let course = Course::Cancelled(Instant::now() + parting);
+        self.wind_up(work, changed, &course, Ended::stopped(stop)).await;
     }
 
     /// Stops the mind, and keeps what it had said. It has really stopped when this returns, with what its tools were doing,
     /// and that is told too: nothing happens after the turn's end is written.
-    async fn drop_turn(&mut self) {
-        let Some(mut turn) = self.turn.take() else { return };
+    async fn drop_turn(&mut self) -> (Option<Work>, HashSet<String>) {
+        let Some(mut turn) = self.turn.take() else { return (None, HashSet::new()) };
         turn.task.abort();
         let _ = (&mut turn.task).await;
         self.clerk.hear_out(&mut turn).await;
+        (turn.work, turn.changed)
     }
 
     pub(crate) async fn append(&mut self, draft: Draft) -> Result<(), SessionError> {
@@ -270,6 +376,8 @@ impl Actor {
             Command::Change(change, reply) => answer(reply, self.change(*change).await),
             Command::Delete(reply) => answer(reply, self.delete().await),
             Command::Note(draft, reply) => answer(reply, self.append(*draft).await),
+            Command::Rewind(order, reply) => self.rewind(*order, reply),
+            Command::Approve(words, reply) => self.approve(words, reply),
             Command::Tip(reply) => answer(reply, Ok(self.clerk.tip().clone())),
             Command::Shutdown => {}
         }
@@ -301,6 +409,10 @@ impl Actor {
         if let Some(turn) = starting {
             return self.cancel_start(turn).await.map(|()| true);
         }
+        if let Some(closing) = &mut self.closing {
+            closing.hurry(Instant::now() + GRACE);
+            return Ok(true);
+        }
         let Some(turn) = &mut self.turn else { return Ok(false) };
         turn.cancel();
         let withdrawn = self.clerk.tip().turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
@@ -317,7 +429,7 @@ impl Actor {
 
     /// For clients a prompt whose snapshot is being taken is a turn that has begun: it ends like one.
     async fn cancel_start(&mut self, turn: TurnId) -> Result<(), SessionError> {
-        self.clerk.append(started(&turn, None)).await?;
+        self.begin_turn(started(&turn, None)).await?;
         self.saving = None;
         let drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
         self.clerk.append_or_keep(drafts).await;
@@ -329,6 +441,8 @@ impl Actor {
             return Err(SessionError::NotFound(self.session.clone()));
         }
         self.drop_turn().await;
+        self.closing = None;
+        self.end_job().await;
         let mut drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
         drafts.push(Draft::client(SessionDeleted {}));
         match self.clerk.append(drafts.clone()).await {
@@ -351,6 +465,6 @@ async fn next_said(turn: &mut Option<RunningTurn>) -> Option<Said> {
 }
 
 /// A client that went away in the meantime does not want the answer.
-fn answer<T>(reply: Reply<T>, result: Result<T, SessionError>) {
+pub(crate) fn answer<T>(reply: Reply<T>, result: Result<T, SessionError>) {
     drop(reply.send(result));
 }

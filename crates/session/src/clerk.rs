@@ -136,9 +136,16 @@ impl Clerk {
 
     /// For what happened and must be told: it waits if the disk refuses it.
     pub(crate) async fn append_or_keep(&mut self, drafts: Vec<Draft>) {
+        let mut told = Told::default();
+        told.push_all(drafts);
+        self.tell(told).await;
+    }
+
+    /// The same with contents.
+    pub(crate) async fn tell(&mut self, told: Told) {
         self.settle().await;
         let mut all = std::mem::take(&mut self.backlog);
-        all.push_all(drafts);
+        all.append(told);
         if all.is_empty() {
             return self.settled();
         }

@@ -15,6 +15,7 @@ use crate::actor::{Actor, Command, Reply};
 use crate::answer::Answer;
 use crate::attendance::{Attendance, Ear, Place, Room};
 use crate::clerk::Clerk;
+use crate::grounds::Grounds;
 use crate::ledger::Ledger;
 use crate::prompt::{Accepted, PromptRequest, check_mode, known_model};
 use crate::saving::DeskOptions;
@@ -35,6 +36,7 @@ struct Inner {
     ids: Arc<Ids>,
     options: DeskOptions,
     room: Arc<Room>,
+    grounds: Arc<Grounds>,
     /// A std mutex: it is held for a look-up, never over an await.
     live: Mutex<Live>,
 }
@@ -73,7 +75,8 @@ impl Desk {
     }
 
     pub fn with_options(journal: Arc<dyn Journal>, agents: Agents, ids: Arc<Ids>, options: DeskOptions) -> Self {
-        Desk(Arc::new(Inner { journal, agents, ids, options, room: Room::new(), live: Mutex::default() }))
+        let (room, grounds) = (Room::new(), Arc::default());
+        Desk(Arc::new(Inner { journal, agents, ids, options, room, grounds, live: Mutex::default() }))
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -229,7 +232,11 @@ impl Desk {
         while tasks.join_next().await.is_some() {}
     }
 
-    async fn call<T>(&self, session: &SessionId, command: impl FnOnce(Reply<T>) -> Command) -> Result<T, SessionError> {
+    pub(crate) async fn call<T>(
+        &self,
+        session: &SessionId,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, SessionError> {
         // The server's own journal is nobody's session.
         if session.is_server() {
             return Err(SessionError::NotFound(session.clone()));
@@ -300,6 +307,11 @@ impl Desk {
             options: self.0.options.clone(),
             saving: None,
             saved: None,
+            closing: None,
+            left_out: Vec::new(),
+            grounds: self.0.grounds.clone(),
+            job: None,
+            desk: self.clone(),
             not_before: Instant::now(),
             ear: Ear::new(self.0.room.clone(), session.clone()),
             alone_since: None,

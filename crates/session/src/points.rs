@@ -1,9 +1,14 @@
 //! The points of a session that files can be compared with and brought back to: every fact that names a snapshot.
 
-use tolka_facts::event::Changes;
-use tolka_facts::{MessageId, SessionId, Time, TurnId};
+use std::path::PathBuf;
+
+use tolka_facts::event::{Changes, KeptWhy, Moment, Overwrite};
+use tolka_facts::{Event, MessageId, SessionId, Time, Tip, TurnId};
+use tolka_journal::MarkKind;
 use tolka_workspace::checkpoint::FileDiff;
 
+use crate::rewind::{History, Kind, Study, checkpoint_error, nothing_saved};
+use crate::saving::first_words;
 use crate::{Desk, SessionError};
 
 /// A snapshot, and what it is of.
@@ -53,11 +58,113 @@ pub enum Between {
 
 impl Desk {
     /// The latest first: up to `limit` of those before `before`.
-    pub async fn points(&self, session: &SessionId, _before: u64, _limit: usize) -> Result<Vec<Point>, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    pub async fn points(&self, session: &SessionId, before: u64, limit: usize) -> Result<Vec<Point>, SessionError> {
+        let tip = self.tip(session).await?;
+        let history = History::of(self.journal().clone(), &tip.head);
+        let (mut points, mut before) = (Vec::new(), before);
+        while points.len() < limit {
+            let seqs = self.journal().marks(session, MarkKind::Point, before, limit - points.len()).await?;
+            let Some(last) = seqs.last() else { break };
+            before = *last;
+            for seq in seqs {
+                points.extend(history.point(seq).await?);
+            }
+        }
+        Ok(points)
     }
 
-    pub async fn differences(&self, session: &SessionId, _between: Between) -> Result<Vec<FileDiff>, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    pub async fn differences(&self, session: &SessionId, between: Between) -> Result<Vec<FileDiff>, SessionError> {
+        let tip = self.tip(session).await?;
+        let study = self.study(&tip).await;
+        let store = study.store()?;
+        let (from, to, paths) = match between {
+            Between::SinceApproval => {
+                let base = tip.base.as_ref().ok_or_else(nothing_saved)?.checkpoint.clone();
+                study.own_changes(base, tip.turn.is_some()).await?
+            }
+            Between::Session => {
+                let first = study.history.moments(0).await?.into_iter().find_map(|moment| moment.commit);
+                study.own_changes(first.ok_or_else(nothing_saved)?, tip.turn.is_some()).await?
+            }
+            Between::Message(message) => {
+                let (from, to) = study.turn_ends(&tip, &message).await?;
+                (from, to, None)
+            }
+            Between::Checkpoints(from, to) => {
+                for commit in std::iter::once(&from).chain(&to) {
+                    study.history.named(commit).await?;
+                }
+                let to = match to {
+                    Some(to) => to,
+                    None => study.save("For a comparison").await?.commit,
+                };
+                (from, to, None)
+            }
+        };
+        if from == to || paths.as_ref().is_some_and(Vec::is_empty) {
+            return Ok(Vec::new());
+        }
+        let diffs = store.checkpoints.diffs(&store.folder.named, &from, &to, paths.as_deref()).await;
+        diffs.map_err(checkpoint_error)
+    }
+}
+
+/// Two commits, and the paths that count between them: all where none are named.
+type Comparison = (String, String, Option<Vec<PathBuf>>);
+
+impl Study {
+    /// What the session's turns changed since then, or may have.
+    async fn own_changes(&self, from: String, is_in_turn: bool) -> Result<Comparison, SessionError> {
+        let now = self.save("For a comparison").await?.commit;
+        let plan = self.plan_in(&from, &now, Overwrite::Nothing, is_in_turn).await?;
+        let conflicts = plan.kept.into_iter().filter(|kept| kept.why == KeptWhy::Conflict).map(|kept| kept.path);
+        let paths = plan.steps.into_iter().map(|step| step.path).chain(conflicts).collect();
+        Ok((from, now, Some(paths)))
+    }
+
+    /// The snapshots before and after the turn of a message. One that runs is compared with what is there now.
+    async fn turn_ends(&self, tip: &Tip, message: &MessageId) -> Result<(String, String), SessionError> {
+        let start = self.history.turn_of(message).await?;
+        let mut moments = self.history.moments(start).await?.into_iter();
+        let before = moments.next().and_then(|moment| moment.commit);
+        let none = |words: &str| SessionError::NoCheckpoint(words.to_owned());
+        let before = before.ok_or_else(|| none("the snapshot before this turn failed"))?;
+        if tip.turn.as_ref().is_some_and(|turn| turn.first_seq == start) {
+            return Ok((before, self.save("For a comparison").await?.commit));
+        }
+        let after = moments.next().filter(|moment| matches!(moment.kind, Kind::Ended { .. }));
+        let after = after.and_then(|moment| moment.commit);
+        Ok((before, after.ok_or_else(|| none("the snapshot after this turn failed"))?))
+    }
+}
+
+impl History {
+    async fn point(&self, seq: u64) -> Result<Option<Point>, SessionError> {
+        let Some(fact) = self.fact(seq).await? else { return Ok(None) };
+        let (checkpoint, kind, changes) = match &fact.event {
+            Event::TurnStarted(e) => (e.checkpoint.clone(), self.before_turn(&e.turn).await?, None),
+            Event::CheckpointSaved(e) => {
+                let kind = match (e.moment, &e.turn) {
+                    (Some(Moment::AfterTurn), Some(turn)) => PointKind::AfterTurn { turn: turn.clone() },
+                    (Some(Moment::BeforeRewind), _) => PointKind::BeforeRewind,
+                    _ => PointKind::Asked,
+                };
+                (Some(e.checkpoint.clone()), kind, e.changes.clone())
+            }
+            Event::Rewound(e) => (e.after.clone(), PointKind::AfterRewind, e.changes.clone()),
+            Event::Unrewound(e) => (e.after.clone(), PointKind::AfterRewind, e.changes.clone()),
+            Event::Approved(e) => (Some(e.checkpoint.clone()), PointKind::Approved { words: e.message.clone() }, None),
+            Event::SessionForked(e) => (e.checkpoint.clone(), PointKind::Forked, None),
+            _ => return Ok(None),
+        };
+        let time = fact.time;
+        Ok(checkpoint.map(|checkpoint| Point { seq, time, checkpoint, kind, changes }))
+    }
+
+    async fn before_turn(&self, turn: &TurnId) -> Result<PointKind, SessionError> {
+        let prompt = self.prompt_of(turn).await?;
+        let message = prompt.as_ref().map(|prompt| prompt.message.clone()).unwrap_or_default();
+        let words = prompt.as_ref().map(first_words).unwrap_or_default();
+        Ok(PointKind::BeforeTurn { turn: turn.clone(), message, words })
     }
 }

@@ -4,10 +4,25 @@
 //! [`RewindStarted`](tolka_facts::event::RewindStarted) fact, then the files are restored, then what was done is told. A
 //! crash in between leaves the fact; the next start finishes from it.
 
+mod chain;
+mod goal;
+mod history;
+mod job;
+mod notes;
+mod prepare;
+mod work;
+
 use tolka_facts::event::Overwrite;
 use tolka_facts::{MessageId, SessionId};
 use tolka_workspace::checkpoint::{Kept, Step};
 
+pub(crate) use chain::Kind;
+pub(crate) use goal::nothing_saved;
+pub(crate) use history::History;
+pub(crate) use job::{Job, Order, progress};
+pub(crate) use prepare::{Study, checkpoint_error};
+
+use crate::actor::Command;
 use crate::{Desk, SessionError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,27 +89,44 @@ pub struct Approval {
 }
 
 impl Desk {
-    pub async fn preview_rewind(&self, session: &SessionId, _request: &RewindRequest) -> Result<Preview, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    /// Refused while a turn runs: what it would do is not known before.
+    pub async fn preview_rewind(&self, session: &SessionId, request: &RewindRequest) -> Result<Preview, SessionError> {
+        let tip = self.tip(session).await?;
+        if tip.head.busy {
+            return Err(SessionError::Busy);
+        }
+        let study = self.study(&tip).await;
+        let goal = study.history.goal(&tip, request).await?;
+        let messages = match goal.from {
+            Some(from) => study.history.messages(from, u64::MAX).await?.len() as u64,
+            None => 0,
+        };
+        let (checkpoint, message) = (goal.checkpoint, goal.message);
+        let Some(target) = &checkpoint else {
+            return Ok(Preview { message, messages, ..Preview::default() });
+        };
+        let now = study.save("Before a look at what would go back").await?;
+        let plan = study.plan(target, &now.commit, request.overwrite.clone()).await?;
+        Ok(Preview { checkpoint, message, files: plan.steps, kept: plan.kept, messages })
     }
 
     /// Refused while a turn runs.
-    pub async fn rewind(&self, session: &SessionId, _request: RewindRequest) -> Result<Rewinding, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    pub async fn rewind(&self, session: &SessionId, request: RewindRequest) -> Result<Rewinding, SessionError> {
+        self.call(session, |reply| Command::Rewind(Box::new(Order::To(request)), reply)).await
     }
 
     /// Takes the last rewind back, if no turn has started since.
-    pub async fn unrewind(&self, session: &SessionId, _overwrite: Overwrite) -> Result<Rewinding, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    pub async fn unrewind(&self, session: &SessionId, overwrite: Overwrite) -> Result<Rewinding, SessionError> {
+        self.call(session, |reply| Command::Rewind(Box::new(Order::Back(overwrite)), reply)).await
     }
 
     /// Changes are counted from here on.
-    pub async fn approve(&self, session: &SessionId, _words: Option<String>) -> Result<Approval, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+    pub async fn approve(&self, session: &SessionId, words: Option<String>) -> Result<Approval, SessionError> {
+        self.call(session, |reply| Command::Approve(words, reply)).await
     }
 
     /// Takes back all that turns changed since the last approval. The conversation stays.
     pub async fn reset(&self, session: &SessionId) -> Result<Rewinding, SessionError> {
-        Err(SessionError::NotFound(session.clone()))
+        self.call(session, |reply| Command::Rewind(Box::new(Order::Reset), reply)).await
     }
 }

@@ -51,8 +51,13 @@ impl Told {
 
     /// With contents that the draft names by their hashes.
     pub(crate) fn push_with(&mut self, draft: Draft, contents: Contents) {
-        self.blobs.extend(contents.whole.into_iter().map(|content| (Hash::of(&content), content)));
         self.room.push(contents.room);
+        self.push_contents(draft, contents.whole);
+    }
+
+    /// The same with contents that are few.
+    pub(crate) fn push_contents(&mut self, draft: Draft, contents: Vec<Vec<u8>>) {
+        self.blobs.extend(contents.into_iter().map(|content| (Hash::of(&content), content)));
         self.push(draft);
     }
 

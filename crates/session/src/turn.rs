@@ -1,6 +1,6 @@
 //! A turn that runs: the mind in its own task, what it says on its way to the journal, and those it asked.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -11,6 +11,7 @@ use tolka_facts::event::{Stop, TurnEnded};
 use tolka_facts::{Cause, Draft, Event, RequestId, Tip};
 
 use crate::prompt::Ways;
+use crate::saving::Work;
 use crate::told::Told;
 
 /// How long a mind may take to end after a cancel before it is dropped. A cancel must end within a second.
@@ -38,6 +39,10 @@ pub(crate) struct RunningTurn {
     /// Prompts are looked for when all that was said before is written.
     held: Option<Said>,
     pub(crate) ways: Ways,
+    /// `None` where no snapshots are wanted.
+    pub(crate) work: Option<Work>,
+    /// Files that it told it had changed.
+    pub(crate) changed: HashSet<String>,
 }
 
 struct Asked {
@@ -56,6 +61,7 @@ impl RunningTurn {
         mut mind: Box<dyn Mind>,
         prompt: Prompt,
         ways: Ways,
+        work: Option<Work>,
         (teller, said, switch): (Teller, mpsc::Receiver<Said>, CancelSwitch),
     ) -> Self {
         let (end, ended) = oneshot::channel::<()>();
@@ -77,6 +83,8 @@ impl RunningTurn {
             asked: HashMap::new(),
             held: None,
             ways,
+            work,
+            changed: HashSet::new(),
         }
     }
 
@@ -171,8 +179,14 @@ impl RunningTurn {
     /// Splits what was said into drafts to append and those who wait for the appending.
     pub(crate) fn take(&mut self, said: Said, told: &mut Told, settled: &mut Vec<oneshot::Sender<()>>) {
         match said {
-            Said::Told(draft) => told.push(draft),
-            Said::ToldWith(draft, contents) => told.push_with(draft, contents),
+            Said::Told(draft) => {
+                self.note_change(&draft);
+                told.push(draft);
+            }
+            Said::ToldWith(draft, contents) => {
+                self.note_change(&draft);
+                told.push_with(draft, contents);
+            }
             Said::Permission(draft, patience, answer) => {
                 if let Event::PermissionAsked(ask) = &draft.event {
                     self.ask(&ask.request, patience, Waiting::Permission(answer));
@@ -188,6 +202,14 @@ impl RunningTurn {
             // Of a turn that was stopped: it takes no prompts any more.
             Said::Steering(reply) => drop(reply),
             Said::Settle(done) => settled.push(done),
+        }
+    }
+
+    fn note_change(&mut self, draft: &Draft) {
+        if let Event::FileChanged(change) = &draft.event
+            && self.work.is_some()
+        {
+            self.changed.insert(change.path.clone());
         }
     }
 

@@ -2,11 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should say where")]
 
+mod deeds;
 mod effects;
 mod files;
 mod fork;
 mod past;
 mod patience;
+mod rewinding;
 mod saving;
 mod steering;
 mod ways;
@@ -37,6 +39,7 @@ struct Strings {
     waits: Arc<Notify>,
     go: Arc<Notify>,
     past: Arc<dyn Past>,
+    workspace: String,
 }
 
 impl Agent for Puppet {
@@ -59,7 +62,12 @@ impl Agent for Puppet {
     }
 
     fn open(&self, place: Place) -> Box<dyn Mind> {
-        Box::new(Strings { waits: self.waits.clone(), go: self.go.clone(), past: place.past })
+        Box::new(Strings {
+            waits: self.waits.clone(),
+            go: self.go.clone(),
+            past: place.past,
+            workspace: place.workspace,
+        })
     }
 }
 
@@ -85,6 +93,9 @@ impl Mind for Strings {
                         .unwrap()
                         .map(|chosen| chosen.option);
                     say(teller, &format!("chosen: {chosen:?}")).await;
+                }
+                words if words.starts_with("do:") => {
+                    deeds::carry_out(self, &words["do:".len()..], teller).await;
                 }
                 words if words.starts_with("patient") => patience::ask(words, teller).await,
                 "steered" => steering::turn(self, teller).await,

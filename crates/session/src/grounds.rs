@@ -1,0 +1,167 @@
+//! Who works in which folder now: turns and restores, by the folder that they change.
+//!
+//! What changes in a folder while one session works there is that session's. While two do, in the same folder or one inside
+//! the other, it may be either's: each learns that the other was there.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tolka_facts::SessionId;
+
+/// A disk that is there answers in no time.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Default)]
+pub(crate) struct Grounds {
+    /// A std mutex: it is held for a look-up, never over an await.
+    stays: Mutex<Vec<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    number: u64,
+    session: SessionId,
+    folder: PathBuf,
+    beside: BTreeSet<SessionId>,
+}
+
+/// Work in a folder, for as long as this is held.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    grounds: Arc<Grounds>,
+    number: u64,
+}
+
+impl Grounds {
+    /// `folder` is canonical.
+    pub(crate) fn enter(self: &Arc<Self>, session: &SessionId, folder: PathBuf) -> Stay {
+        let mut stays = self.stays();
+        let number = stays.last().map_or(0, |last| last.number + 1);
+        let mut beside = BTreeSet::new();
+        for other in stays.iter_mut().filter(|other| other.session != *session && are_kin(&other.folder, &folder)) {
+            other.beside.insert(session.clone());
+            beside.insert(other.session.clone());
+        }
+        stays.push(Entry { number, session: session.clone(), folder, beside });
+        drop(stays);
+        Stay { grounds: self.clone(), number }
+    }
+
+    fn stays(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {
+        // Nothing panics while holding it; a poisoned lock would still guard sound data.
+        self.stays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stay {
+    /// The sessions that have worked there since this began, also those that have left.
+    pub(crate) fn beside(&self) -> Vec<SessionId> {
+        let stays = self.grounds.stays();
+        let mine = stays.iter().find(|entry| entry.number == self.number);
+        mine.map(|entry| entry.beside.iter().cloned().collect()).unwrap_or_default()
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        self.grounds.stays().retain(|entry| entry.number != self.number);
+    }
+}
+
+/// Whether what changes in one folder can change the other.
+pub(crate) fn are_kin(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
+/// A workspace by its two names.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Folder {
+    pub(crate) named: PathBuf,
+    pub(crate) canonical: PathBuf,
+}
+
+impl Folder {
+    /// One that is not there, or on a disk that does not answer, has only the name that it goes by.
+    pub(crate) async fn find(workspace: &str) -> Self {
+        let named = PathBuf::from(workspace);
+        let found = timeout(PATIENCE, tokio::fs::canonicalize(workspace)).await;
+        let canonical = found.ok().and_then(Result::ok).unwrap_or_else(|| named.clone());
+        Folder { named, canonical }
+    }
+
+    /// A path as somebody told it, from the workspace on; `None` if it is not inside.
+    pub(crate) fn inside(&self, path: &Path) -> Option<PathBuf> {
+        if path.is_relative() {
+            return plain(path);
+        }
+        let path = plain(path)?;
+        [&self.canonical, &self.named].into_iter().find_map(|root| path.strip_prefix(root).ok().map(Path::to_owned))
+    }
+}
+
+/// Without `.` and `..`, as the words have it: what is there may be gone. `None`: it leads out.
+fn plain(path: &Path) -> Option<PathBuf> {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !plain.pop() {
+                    return None;
+                }
+            }
+            other => plain.push(other),
+        }
+    }
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(stay: &Stay) -> Vec<String> {
+        stay.beside().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn those_who_work_in_one_folder_learn_of_each_other() {
+        let grounds = Arc::new(Grounds::default());
+        let enter = |session: &str, folder: &str| grounds.enter(&SessionId::from(session), folder.into());
+        let one = enter("ses_1", "/w");
+        let inside = enter("ses_2", "/w/sub");
+        let outside = enter("ses_3", "/w2");
+        let above = enter("ses_4", "/");
+        drop(inside);
+        let late = enter("ses_5", "/w");
+        assert_eq!(names(&one), ["ses_2", "ses_4", "ses_5"], "also who has left");
+        assert_eq!(names(&outside), ["ses_4"]);
+        assert_eq!(names(&above), ["ses_1", "ses_2", "ses_3", "ses_5"]);
+        assert_eq!(names(&late), ["ses_1", "ses_4"], "not who had left before");
+        drop((one, outside, above, late));
+        assert!(grounds.stays().is_empty());
+    }
+
+    #[test]
+    fn one_session_is_not_beside_itself() {
+        let grounds = Arc::new(Grounds::default());
+        let session = SessionId::from("ses_1");
+        let (one, two) = (grounds.enter(&session, "/w".into()), grounds.enter(&session, "/w".into()));
+        assert!(one.beside().is_empty() && two.beside().is_empty());
+    }
+
+    #[test]
+    fn paths_are_known_however_they_are_told() {
+        let folder = Folder { named: "/link".into(), canonical: "/real/w".into() };
+        let inside = |path: &str| folder.inside(Path::new(path)).map(|path| path.to_string_lossy().into_owned());
+        for path in ["a/b", "./a/b", "a/./x/../b", "/link/a/b", "/real/w/a/b", "/real/w/x/../a/b"] {
+            assert_eq!(inside(path).as_deref(), Some("a/b"), "{path}");
+        }
+        for path in ["../a", "/real/other/a", "/link2/a", "a/../../b"] {
+            assert_eq!(inside(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What the journal knows of a workspace's files: the moments of a session, and what other sessions did there.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tolka_facts::event::{Changes, Moment as Why};
+use tolka_facts::{Event, Fact, Head, SessionId, Time, TurnId};
+use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope, SessionQuery, SessionRow};
+
+use super::chain::{Foreign, Kind, Moment};
+use crate::grounds::{Folder, are_kin};
+
+/// Sessions of the same folder that are looked at: those that changed last.
+pub(crate) const NEIGHBOURS: usize = 50;
+const PAGE: usize = 512;
+
+/// A session's own part of the journal.
+#[derive(Debug, Clone)]
+pub(crate) struct History {
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) session: SessionId,
+    pub(crate) folder: Folder,
+}
+
+impl History {
+    /// For what does not ask about paths.
+    pub(crate) fn of(journal: Arc<dyn Journal>, head: &Head) -> Self {
+        History { journal, session: head.id.clone(), folder: Folder::default() }
+    }
+
+    pub(crate) async fn fact(&self, seq: u64) -> Result<Option<Arc<Fact>>, JournalError> {
+        let page = self.journal.read(&Scope::Session(self.session.clone()), seq.saturating_sub(1), 1).await?;
+        Ok(page.into_iter().next().map(|entry| entry.fact).filter(|fact| fact.seq == seq))
+    }
+
+    pub(crate) async fn mark(&self, mark: Mark<'_>) -> Result<Option<u64>, JournalError> {
+        self.journal.mark(&self.session, &mark.to_string()).await
+    }
+
+    /// Where marks of a kind stand in `from..before`, the first one first.
+    pub(crate) async fn marks(&self, kind: MarkKind, from: u64, before: u64) -> Result<Vec<u64>, JournalError> {
+        let (mut all, mut before) = (Vec::new(), before);
+        loop {
+            let page = self.journal.marks(&self.session, kind, before, PAGE).await?;
+            let is_last = page.len() < PAGE || page.last().is_some_and(|seq| *seq < from);
+            all.extend(page.iter().copied().filter(|seq| *seq >= from));
+            match page.last() {
+                Some(seq) if !is_last => before = *seq,
+                _ => break,
+            }
+        }
+        all.reverse();
+        Ok(all)
+    }
+
+    /// The session's moments from a place on.
+    pub(crate) async fn moments(&self, from: u64) -> Result<Vec<Moment>, JournalError> {
+        let mut seqs = BTreeSet::new();
+        for kind in [MarkKind::Point, MarkKind::TurnStart] {
+            seqs.extend(self.marks(kind, from, u64::MAX).await?);
+        }
+        let mut moments = Vec::new();
+        for seq in seqs {
+            let Some(fact) = self.fact(seq).await? else { continue };
+            moments.extend(self.moment(&fact));
+        }
+        self.fill_in(&mut moments).await?;
+        Ok(moments)
+    }
+
+    fn moment(&self, fact: &Fact) -> Option<Moment> {
+        let (commit, kind) = match &fact.event {
+            Event::TurnStarted(e) => (e.checkpoint.clone(), Kind::Started { told: HashSet::new() }),
+            Event::CheckpointSaved(e) if e.moment == Some(Why::AfterTurn) => {
+                let told = e.changes.as_ref().map(|changes| self.told(changes)).unwrap_or_default();
+                let is_certain = e.changes.is_some() && e.beside.is_empty();
+                (Some(e.checkpoint.clone()), Kind::Ended { told, is_certain })
+            }
+            Event::CheckpointSaved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
+            Event::Approved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
+            Event::SessionForked(e) => (e.checkpoint.clone(), Kind::Rest),
+            Event::Rewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
+            Event::Unrewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
+            _ => return None,
+        };
+        Some(Moment { seq: fact.seq, time: fact.time, commit, kind })
+    }
+
+    fn told(&self, changes: &Changes) -> HashSet<PathBuf> {
+        changes.files.iter().filter(|file| file.told).map(|file| PathBuf::from(&file.path)).collect()
+    }
+
+    /// Where the end of a turn does not say what it told, its facts do.
+    async fn fill_in(&self, moments: &mut [Moment]) -> Result<(), JournalError> {
+        for at in 0..moments.len() {
+            let next = moments.get(at + 1).map(|next| (next.seq, next.kind.clone()));
+            let is_known = matches!(next, Some((_, Kind::Ended { is_certain: true, .. })));
+            let (from, until) = (moments[at].seq, next.map_or(u64::MAX, |(seq, _)| seq));
+            if let Kind::Started { told } = &mut moments[at].kind
+                && !is_known
+            {
+                *told = self.files_told(from, until).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that facts in `from..until` told had changed.
+    async fn files_told(&self, from: u64, until: u64) -> Result<HashSet<PathBuf>, JournalError> {
+        let (scope, mut after, mut told) = (Scope::Session(self.session.clone()), from, HashSet::new());
+        loop {
+            let page = self.journal.read(&scope, after, PAGE).await?;
+            for entry in page.iter().filter(|entry| entry.place < until) {
+                if let Event::FileChanged(change) = &entry.fact.event {
+                    told.extend(self.folder.inside(change.path.as_ref()));
+                }
+            }
+            match page.last() {
+                Some(entry) if entry.place < until => after = entry.place,
+                _ => return Ok(told),
+            }
+        }
+    }
+
+    /// What this session did since then, as another one sees it.
+    async fn work_since(&self, since: Time) -> Result<Vec<Foreign>, JournalError> {
+        let moments = self.moments(self.place_at(since).await?).await?;
+        let next = |at: usize| moments.get(at + 1);
+        let work = moments.iter().enumerate().filter_map(|(at, moment)| match (&moment.kind, next(at)) {
+            (Kind::Started { told }, Some(Moment { time, kind: Kind::Ended { told: known, .. }, .. })) => {
+                Some((moment.time, Some(*time), told.union(known).cloned().collect()))
+            }
+            (Kind::Started { told }, next) => Some((moment.time, next.map(|next| next.time), told.clone())),
+            (_, Some(Moment { time, kind: Kind::Restored { files }, .. })) => {
+                Some((moment.time, Some(*time), files.clone().unwrap_or_default()))
+            }
+            _ => None,
+        });
+        let foreign = work.map(|(from, to, paths)| Foreign { from, to, paths });
+        Ok(foreign.filter(|work| work.to.is_none_or(|to| to >= since)).collect())
+    }
+
+    /// Where the turn that ran at a time had started, or any place before.
+    async fn place_at(&self, time: Time) -> Result<u64, JournalError> {
+        let mut before = u64::MAX;
+        loop {
+            let page = self.journal.marks(&self.session, MarkKind::TurnStart, before, 16).await?;
+            let Some(first) = page.last().copied() else { return Ok(0) };
+            if self.fact(first).await?.is_none_or(|fact| fact.time <= time) {
+                return Ok(first);
+            }
+            before = first;
+        }
+    }
+
+    /// What other sessions did in this folder since then, as paths of this one.
+    pub(crate) async fn foreign(&self, since: Time) -> Result<Vec<Foreign>, JournalError> {
+        let mut all = Vec::new();
+        for (row, folder) in self.neighbours(since, true).await? {
+            let other = History { journal: self.journal.clone(), session: row.head.id, folder };
+            for mut work in other.work_since(since).await? {
+                let here = |path: &PathBuf| self.folder.inside(&other.folder.canonical.join(path));
+                work.paths = work.paths.iter().filter_map(here).collect();
+                all.push(work);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Sessions of the same folder, or of one inside the other, the latest changed first.
+    pub(crate) async fn neighbours(
+        &self,
+        since: Time,
+        deleted: bool,
+    ) -> Result<Vec<(SessionRow, Folder)>, JournalError> {
+        let mut rows = Vec::new();
+        let mut folders = HashMap::new();
+        for workspace in self.journal.workspaces().await? {
+            let folder = Folder::find(&workspace.path).await;
+            if !are_kin(&folder.canonical, &self.folder.canonical) {
+                continue;
+            }
+            let query = SessionQuery {
+                workspace: Some(workspace.path.clone()),
+                limit: NEIGHBOURS + 1,
+                since,
+                deleted,
+                ..SessionQuery::default()
+            };
+            rows.extend(self.journal.sessions(query).await?);
+            folders.insert(workspace.path, folder);
+        }
+        rows.retain(|row| row.head.id != self.session && !row.head.id.is_server());
+        rows.sort_by_key(|row| std::cmp::Reverse(row.head.updated));
+        rows.truncate(NEIGHBOURS);
+        let with_folder = |row: SessionRow| folders.get(&row.head.workspace).cloned().map(|folder| (row, folder));
+        Ok(rows.into_iter().filter_map(with_folder).collect())
+    }
+
+    /// The turn that a prompt belongs to, where it started.
+    pub(crate) async fn turn_start(&self, turn: &TurnId) -> Result<Option<u64>, JournalError> {
+        if let Some(seq) = self.mark(Mark::TurnStart(turn)).await? {
+            return Ok(Some(seq));
+        }
+        let Some(seq) = self.mark(Mark::Steered(turn)).await? else { return Ok(None) };
+        match self.fact(seq).await?.as_deref().map(|fact| &fact.event) {
+            Some(Event::PromptSteered(steered)) => self.mark(Mark::TurnStart(&steered.into)).await,
+            _ => Ok(None),
+        }
+    }
+}
+
+fn restored(files: &[String], changes: Option<&Changes>) -> Kind {
+    let is_whole = changes.is_none_or(|changes| changes.count == files.len() as u64);
+    Kind::Restored { files: is_whole.then(|| files.iter().map(PathBuf::from).collect()) }
+}
