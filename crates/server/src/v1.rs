@@ -7,6 +7,7 @@ mod hands;
 mod rewind;
 mod sessions;
 mod shapes;
+mod stores;
 mod view;
 
 use std::ops::RangeInclusive;
@@ -37,6 +38,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/models", get(hands::models))
         .route("/permissions", get(hands::permissions))
         .route("/permissions/{id}", delete(hands::revoke))
+        .route("/checkpoints/prune", post(stores::prune))
         .route("/events", get(events::feed))
         .route("/blobs/{hash}", get(blob))
         .route("/sessions", get(sessions::list).post(sessions::create))

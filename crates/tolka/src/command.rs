@@ -1,4 +1,5 @@
 pub(crate) mod check;
+pub(crate) mod checkpoints;
 pub(crate) mod convert;
 pub(crate) mod dialects;
 pub(crate) mod keep;

@@ -23,7 +23,7 @@ use crate::environment::Environment;
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ConfigArgs {
     /// Configuration file [default: ~/.config/tolka/tolka.toml]
-    #[arg(long, value_name = "FILE", env = "TOLKA_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "TOLKA_CONFIG", global = true)]
     config: Option<PathBuf>,
 }
 

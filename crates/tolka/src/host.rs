@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tolka_session::Desk;
 
 use crate::agents::Crew;
 use crate::client::Client;
+use crate::pruning::prune;
 use crate::saving::Saving;
 
 /// A server of this process, with all that it holds.
@@ -23,6 +25,7 @@ pub(crate) struct Hosted {
     /// What there is to say about its agents at the start.
     pub(crate) says: Vec<String>,
     journal: Arc<Sqlite>,
+    pruning: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Hosted {
@@ -42,9 +45,10 @@ impl Hosted {
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
         let desk = Desk::with_options(journal.clone(), agents, ids, saving.options());
+        let pruning = Box::pin(prune(desk.clone(), saving.policy));
         let server = Server::bind(Config { hands, ..config }, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
-        Ok(Hosted { server, says, journal })
+        Ok(Hosted { server, says, journal, pruning })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -52,7 +56,10 @@ impl Hosted {
     }
 
     pub(crate) async fn run(self, shutdown: impl Future<Output = ()>) -> Result<()> {
-        self.server.run(shutdown).await;
+        tokio::select! {
+            () = self.server.run(shutdown) => {}
+            () = self.pruning => {}
+        }
         tokio::task::spawn_blocking(move || self.journal.close()).await.context("the journal was not closed well")
     }
 }

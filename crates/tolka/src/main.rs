@@ -9,6 +9,7 @@ mod fetch;
 mod host;
 mod models;
 mod print;
+mod pruning;
 mod render;
 mod saving;
 mod settings;
@@ -38,6 +39,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   tolka run \"add a test for the parser\"         one prompt in this terminal
   tolka run --mode plan \"add a cache?\"          look and plan, change nothing
   tolka permissions list                        what was allowed always
+  tolka checkpoints restore 3f2a…               take back what a turn did to the files
   tolka sessions                                what there is
   tolka serve --agent replay:run.jsonl          play a recorded run for every prompt
   tolka convert --to onyx run.jsonl             a stream or a recording, told in another dialect
@@ -58,6 +60,8 @@ enum Command {
     Models(command::models::Models),
     /// List what was allowed always, and take it back
     Permissions(command::permissions::Permissions),
+    /// List what was saved of workspaces, go back to it, clear it away
+    Checkpoints(command::checkpoints::Checkpoints),
     /// List sessions
     Sessions(command::sessions::Sessions),
     /// Play a recorded run and print it in a dialect
@@ -115,6 +119,7 @@ fn main() -> std::process::ExitCode {
                     Command::Run(command) => command.run().await,
                     Command::Models(command) => command.run().await,
                     Command::Permissions(command) => command.run(),
+                    Command::Checkpoints(command) => command.run().await,
                     Command::Sessions(command) => command.run().await,
                     Command::Replay(command) => command.run().await,
                     Command::Convert(command) => command.run().await,
