@@ -8,6 +8,7 @@
 mod bad_input;
 mod check;
 mod checkpoint;
+mod checkpoints_cli;
 mod cli;
 mod convert;
 mod demo;

@@ -1,0 +1,212 @@
+//! `tolka checkpoints`, with a server and without, and what `[checkpoints]` of `tolka.toml` does.
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tolka_scripted::{Answer, Script, Scripted};
+
+use crate::cli::{code, stderr, stdout};
+use crate::recording::short_turn;
+use crate::server::{House, Server};
+
+/// A session whose turns write `notes.txt`, one text after the other.
+fn session_that_writes(house: &House, texts: &[&str]) -> String {
+    let mut session = None;
+    for text in texts {
+        let write = Answer::call("write", json!({ "path": "notes.txt", "content": text }));
+        let provider = Scripted::start(Script::of([write, Answer::text("Done.")])).unwrap();
+        let file = house.data().with_file_name("tolka.toml");
+        let base = provider.openai_url();
+        fs::write(&file, format!("[providers.scripted]\nwire = \"openai\"\nbase_url = \"{base}\"\n")).unwrap();
+        let mut args = vec!["run", "write it down", "--config", file.to_str().unwrap(), "--model", "scripted/story"];
+        let named: Option<String> = session.take();
+        args.extend(named.iter().flat_map(|id: &String| ["--session", id.as_str()]));
+        let run = house.run(&args);
+        assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+        let said = stderr(&run);
+        session = said.lines().find_map(|line| line.strip_prefix("session ")).map(str::to_owned);
+    }
+    session.unwrap()
+}
+
+fn json_of(output: &Output) -> Value {
+    assert_eq!(code(output), 0, "{}{}", stdout(output), stderr(output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The names of what is listed, the oldest first.
+fn names(house: &House) -> Vec<String> {
+    let listed = json_of(&house.run(&["checkpoints", "list", "--json"]));
+    let stores = listed["stores"].as_array().unwrap().iter();
+    let all = stores.flat_map(|store| store["checkpoints"].as_array().unwrap());
+    all.map(|it| it["checkpoint"].as_str().unwrap().to_owned()).collect()
+}
+
+fn notes(house: &House) -> Option<String> {
+    fs::read_to_string(house.workspace().join("notes.txt")).ok()
+}
+
+#[test]
+fn checkpoints_are_listed_and_shown() {
+    let house = House::new();
+    let nothing = house.run(&["checkpoints", "list"]);
+    assert_eq!(stdout(&nothing), "no checkpoints; the first prompt in a workspace makes one\n", "{}", stderr(&nothing));
+    assert!(!house.data().exists(), "looking makes nothing");
+    let session = session_that_writes(&house, &["one\n", "two\n"]);
+    let listed = stdout(&house.run(&["checkpoints", "list"]));
+    let workspace = house.workspace().canonicalize().unwrap();
+    assert!(listed.starts_with(&format!("{}: ", workspace.display())), "{listed}");
+    assert!(listed.contains(&session) && listed.contains("Before: write it down"), "{listed}");
+    let of_session = json_of(&house.run(&["checkpoints", "list", "--json", "--session", &session]));
+    assert_eq!(of_session["stores"][0]["orphan"], false);
+    assert!(of_session["stores"][0]["bytes"].as_u64().unwrap() > 1000);
+    assert_eq!(json_of(&house.run(&["checkpoints", "list", "--json", "--session", "ses_other"]))["stores"], json!([]));
+    let elsewhere = house.run(&["checkpoints", "list", "--json", "--workspace", "/"]);
+    assert_eq!(json_of(&elsewhere)["stores"], json!([]));
+
+    let first = &names(&house)[0];
+    let shown = stdout(&house.run(&["checkpoints", "show", &first[..8], "--diff"]));
+    assert!(shown.starts_with(&format!("checkpoint {first}\nsession    {session}\n")), "{shown}");
+    assert!(shown.contains("create  notes.txt") && shown.contains("+one"), "{shown}");
+    let shown = json_of(&house.run(&["checkpoints", "show", first, "--json"]));
+    assert_eq!(shown["changes"][0]["path"], "notes.txt");
+    for (name, says) in [("12", "4 at least"), ("zzzz", "4 at least"), ("0000000000", "no checkpoint is called")] {
+        let refused = house.run(&["checkpoints", "show", name]);
+        assert_eq!(code(&refused), 1);
+        assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+}
+
+#[test]
+fn old_checkpoints_are_pruned_without_a_server_and_with_one() {
+    for is_served in [false, true] {
+        let house = House::new();
+        session_that_writes(&house, &["one\n"]);
+        let before = names(&house);
+        let agent = house.plays(&short_turn());
+        let server = is_served.then(|| house.serve(&["--agent", &agent, "--token", "secret"]));
+        if is_served {
+            let refused = house.run(&["checkpoints", "prune"]);
+            assert!(code(&refused) == 1 && stderr(&refused).contains("--token"), "{}", stderr(&refused));
+        }
+        let prune = |args: &[&str]| house.run(&[&["checkpoints", "prune", "--token", "secret"], args].concat());
+        assert_eq!(stdout(&prune(&[])), "0 checkpoints went, 0 bytes\n", "they are young and small");
+        assert_eq!(stdout(&prune(&["--to-size", "1"])).split(' ').next(), Some("0"), "the session is in use");
+        let would = json_of(&prune(&["--older-than", "0d", "--dry-run", "--json"]));
+        assert_eq!(would["checkpoints"], before.len());
+        assert_eq!(names(&house), before);
+        let went = stdout(&prune(&["--older-than", "0d"]));
+        assert!(went.starts_with(&format!("{} checkpoint", before.len())) && went.contains(" went, "), "{went}");
+        assert_eq!(names(&house), [""; 0]);
+        let wrong = prune(&["--to-size", "much"]);
+        assert!(code(&wrong) == 2 && stderr(&wrong).contains("this is no size"), "{}", stderr(&wrong));
+        drop(server);
+    }
+}
+
+#[test]
+fn files_go_back_and_forth_without_a_server_and_with_one() {
+    for is_served in [false, true] {
+        let house = House::new();
+        fs::write(house.workspace().join("mine.txt"), "mine").unwrap();
+        session_that_writes(&house, &["one\n", "two\n"]);
+        let first = names(&house)[0].clone();
+        let agent = house.plays(&short_turn());
+        let server = is_served.then(|| house.serve(&["--agent", &agent]));
+        fs::write(house.workspace().join("mine.txt"), "mine, later").unwrap();
+
+        let alone = house.run(&["checkpoints", "restore", &first]);
+        assert_eq!(code(&alone), 1);
+        assert!(stderr(&alone).contains("--yes"), "{}", stderr(&alone));
+        let preview = house.run(&["checkpoints", "restore", &first, "--preview"]);
+        assert!(
+            stdout(&preview).starts_with("1 file would change:\n  delete  notes.txt"),
+            "{}{}",
+            stdout(&preview),
+            stderr(&preview)
+        );
+        assert_eq!(notes(&house).as_deref(), Some("two\n"), "nothing was done");
+
+        let done = house.run(&["checkpoints", "restore", &first[..10], "--yes"]);
+        assert!(stdout(&done).starts_with("1 file changed:\n"), "{}{}", stdout(&done), stderr(&done));
+        assert_eq!(notes(&house), None);
+        assert_eq!(fs::read_to_string(house.workspace().join("mine.txt")).unwrap(), "mine, later");
+        let said = stdout(&done);
+        let back = said.lines().find_map(|line| line.strip_prefix("to take this back: tolka ")).unwrap();
+        let args: Vec<&str> = back.split(' ').chain(["--yes", "--json"]).collect();
+        assert_eq!(json_of(&house.run(&args))["files"][0]["path"], "notes.txt");
+        assert_eq!(notes(&house).as_deref(), Some("two\n"));
+        drop(server);
+    }
+}
+
+/// The one store, if there is one.
+fn store(house: &House) -> Option<PathBuf> {
+    let stores = fs::read_dir(house.data().join("checkpoints")).unwrap().map(|entry| entry.unwrap().path());
+    stores.into_iter().find(|path| path.extension().is_none())
+}
+
+#[test]
+fn pruning_that_is_killed_leaves_a_sound_store() {
+    let house = House::new();
+    let agent = house.plays(&short_turn());
+    let mut killed = 0;
+    for round in 0..12_u64 {
+        for n in 0..2 {
+            fs::write(house.workspace().join("file"), format!("{round} {n}").repeat(5000)).unwrap();
+            let run = house.run(&["run", "hello", "--agent", &agent, "--pace", "max"]);
+            assert_eq!(code(&run), 0, "{}", stderr(&run));
+        }
+        let mut command = house.command(&["checkpoints", "prune", "--older-than", "0d"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Not a wait for anything: some moment of it.
+        std::thread::sleep(Duration::from_millis(10 + round * 12));
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+        if let Some(store) = store(&house) {
+            let checked =
+                Command::new("git").arg("--git-dir").arg(&store).args(["fsck", "--strict", "--no-dangling"]).output();
+            let checked = checked.unwrap();
+            assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        }
+    }
+    assert!(killed > 0, "every one was done before it was killed");
+    let done = house.run(&["checkpoints", "prune", "--older-than", "0d"]);
+    assert_eq!(code(&done), 0, "{}", stderr(&done));
+    assert_eq!(names(&house), [""; 0]);
+    assert_eq!(store(&house), None);
+}
+
+/// What a server says at its start.
+fn says(house: &House, config: &str, args: &[&str]) -> String {
+    let file = house.data().with_file_name("checkpoints.toml");
+    fs::write(&file, config).unwrap();
+    let agent = house.plays(&short_turn());
+    let mut child = Server::spawn(house, 0, &[&["--agent", &agent, "--config", file.to_str().unwrap()], args].concat());
+    let mut url = [0; 4];
+    // What there is to say is said before.
+    let _ = child.stdout.take().unwrap().read_exact(&mut url);
+    let _ = child.kill();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    child.wait().unwrap();
+    said
+}
+
+#[test]
+fn a_server_says_why_nothing_can_be_taken_back() {
+    let house = House::new();
+    let usual = says(&house, "", &[]);
+    assert!(!usual.contains("checkpoints"), "{usual}");
+    let off = says(&house, "[checkpoints]\nenabled = false", &[]);
+    assert!(off.contains("tolka: checkpoints: off, by enabled = false under [checkpoints]; turns cannot"), "{off}");
+    let wide = says(&house, "", &["--workspace", "/"]);
+    assert!(wide.contains("tolka: checkpoints: none") && wide.contains("open a folder inside it"), "{wide}");
+    let wrong = says(&house, "[checkpoints]\n\nmax_size = \"huge\"", &[]);
+    assert!(wrong.contains("line 3: this is no size; write"), "{wrong}");
+}
