@@ -46,10 +46,6 @@ fn names(house: &House) -> Vec<String> {
     all.map(|it| it["checkpoint"].as_str().unwrap().to_owned()).collect()
 }
 
-fn notes(house: &House) -> Option<String> {
-    fs::read_to_string(house.workspace().join("notes.txt")).ok()
-}
-
 #[test]
 fn checkpoints_are_listed_and_shown() {
     let house = House::new();
@@ -108,42 +104,6 @@ fn old_checkpoints_are_pruned_without_a_server_and_with_one() {
     }
 }
 
-#[test]
-fn files_go_back_and_forth_without_a_server_and_with_one() {
-    for is_served in [false, true] {
-        let house = House::new();
-        fs::write(house.workspace().join("mine.txt"), "mine").unwrap();
-        session_that_writes(&house, &["one\n", "two\n"]);
-        let first = names(&house)[0].clone();
-        let agent = house.plays(&short_turn());
-        let server = is_served.then(|| house.serve(&["--agent", &agent]));
-        fs::write(house.workspace().join("mine.txt"), "mine, later").unwrap();
-
-        let alone = house.run(&["checkpoints", "restore", &first]);
-        assert_eq!(code(&alone), 1);
-        assert!(stderr(&alone).contains("--yes"), "{}", stderr(&alone));
-        let preview = house.run(&["checkpoints", "restore", &first, "--preview"]);
-        assert!(
-            stdout(&preview).starts_with("1 file would change:\n  delete  notes.txt"),
-            "{}{}",
-            stdout(&preview),
-            stderr(&preview)
-        );
-        assert_eq!(notes(&house).as_deref(), Some("two\n"), "nothing was done");
-
-        let done = house.run(&["checkpoints", "restore", &first[..10], "--yes"]);
-        assert!(stdout(&done).starts_with("1 file changed:\n"), "{}{}", stdout(&done), stderr(&done));
-        assert_eq!(notes(&house), None);
-        assert_eq!(fs::read_to_string(house.workspace().join("mine.txt")).unwrap(), "mine, later");
-        let said = stdout(&done);
-        let back = said.lines().find_map(|line| line.strip_prefix("to take this back: tolka ")).unwrap();
-        let args: Vec<&str> = back.split(' ').chain(["--yes", "--json"]).collect();
-        assert_eq!(json_of(&house.run(&args))["files"][0]["path"], "notes.txt");
-        assert_eq!(notes(&house).as_deref(), Some("two\n"));
-        drop(server);
-    }
-}
-
 /// The one store, if there is one.
 fn store(house: &House) -> Option<PathBuf> {
     let stores = fs::read_dir(house.data().join("checkpoints")).unwrap().map(|entry| entry.unwrap().path());
@@ -179,7 +139,6 @@ fn pruning_that_is_killed_leaves_a_sound_store() {
     let done = house.run(&["checkpoints", "prune", "--older-than", "0d"]);
     assert_eq!(code(&done), 0, "{}", stderr(&done));
     assert_eq!(names(&house), [""; 0]);
-    assert_eq!(store(&house), None);
 }
 
 /// What a server says at its start.
