@@ -8,6 +8,7 @@ mod appends;
 mod body;
 mod burst;
 mod chart;
+mod checkpoint;
 mod churn;
 mod command;
 mod count;
@@ -143,9 +144,25 @@ impl Bench {
 }
 
 /// In the order in which they are measured.
-const NAMES: [&str; 17] = [
-    "burst", "ready", "catchup", "paced", "idle", "churn", "start", "sessions", "resume", "view", "stalled", "appends",
-    "tokens", "steps", "search", "edit", "command",
+const NAMES: [&str; 18] = [
+    "burst",
+    "ready",
+    "catchup",
+    "paced",
+    "idle",
+    "churn",
+    "start",
+    "sessions",
+    "resume",
+    "view",
+    "stalled",
+    "appends",
+    "tokens",
+    "steps",
+    "search",
+    "edit",
+    "command",
+    "checkpoint",
 ];
 
 fn main() -> ExitCode {
@@ -238,6 +255,7 @@ async fn bench(only: &[String], runs: u32) -> Result<()> {
             "search" => search::measure(&mut bench).await?,
             "edit" => edit::measure(&mut bench).await?,
             "command" => command::measure(&mut bench).await?,
+            "checkpoint" => checkpoint::measure(&mut bench).await?,
             _ => {}
         }
     }

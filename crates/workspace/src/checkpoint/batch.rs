@@ -5,7 +5,7 @@
 //! stays done, and a workspace which is too large for one budget gets there with the next ones.
 
 /// Every batch writes the whole index, so there should not be many.
-const PATHS: usize = 10_000;
+const PATHS: usize = 5_000;
 
 /// A second of work for a busy machine: what is lost at the end of a budget is at most this.
 const BYTES: u64 = 16 << 20;

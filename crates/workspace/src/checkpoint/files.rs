@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -189,6 +190,22 @@ pub(super) fn note_caps(store: &Path, caps: &Caps) -> Result<(), CheckpointError
         }
     }
     fs::write(&path, words).map_err(CheckpointError::storage(path))
+}
+
+/// Git puts a new file in the place of an index that it changes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    inode: u64,
+    modified: (i64, i64),
+    size: u64,
+}
+
+impl Identity {
+    /// `None` if it is not there.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        Some(Identity { inode: found.ino(), modified: (found.mtime(), found.mtime_nsec()), size: found.len() })
+    }
 }
 
 /// How many entries the index has: a number in its header. A workspace without files has no index.

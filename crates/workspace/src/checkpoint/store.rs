@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tolka_facts::{Hash, SessionId, Time};
 
 use super::batch::{Present, batches};
-use super::files::{self, blocking};
+use super::files::{self, Identity, blocking};
 use super::git::{Git, Halt};
 use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
@@ -20,6 +20,12 @@ use super::place::Place;
 use super::seed;
 use super::space::{self, Thrift};
 use super::{Caps, CheckpointError, LeftOut, Saved};
+
+/// So many files are stored in one pack and not each in a file of its own, which takes a fraction of the time and room.
+/// Fewer are not: every pack makes all that is read a little slower.
+const MANY: usize = 100;
+const TOGETHER: &[(&str, &str)] =
+    &[("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.bigFileThreshold"), ("GIT_CONFIG_VALUE_0", "1")];
 
 /// Where the refs of a session are.
 #[derive(Debug)]
@@ -65,6 +71,8 @@ struct Tree {
     name: String,
     files: u64,
     left_out: Vec<LeftOut>,
+    /// The index that it was made from.
+    index: Option<Identity>,
 }
 
 /// What a save is asked for.
@@ -103,14 +111,14 @@ impl Store {
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,
-            _ => self.tree(halt).await?,
+            before => self.tree(before, halt).await?,
         };
-        let tree = self.last.insert(tree);
-        let (files, left_out) = (tree.files, tree.left_out.clone());
         let commit = match &wish.same_as {
-            Some(same) if is_same(&self.git, tree, same, halt).await? => same.clone(),
-            _ => commit(&self.git, tree, &wish.words, halt).await?,
+            Some(same) if is_same(&self.git, &tree, same, halt).await? => same.clone(),
+            _ => commit(&self.git, &tree, &wish.words, halt).await?,
         };
+        let (files, left_out) = (tree.files, tree.left_out.clone());
+        self.last = Some(tree);
         let (dir, name, target) = (self.git.dir.clone(), keep.of(&commit), commit.clone());
         let is_new = match blocking(move || files::keep(&dir, &name, &target)).await {
             Ok(is_new) => is_new,
@@ -153,7 +161,8 @@ impl Store {
         Git { dir: self.git.dir.clone(), index: self.git.index.clone(), workspace: self.git.dir.clone() }
     }
 
-    async fn tree(&self, halt: &Halt) -> Result<Tree, CheckpointError> {
+    /// The index of an unchanged workspace is the one that the tree before was made from, and so is the tree.
+    async fn tree(&self, before: Option<Tree>, halt: &Halt) -> Result<Tree, CheckpointError> {
         let began = Instant::now();
         let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
         blocking(move || files::sweep(&dir, &index)).await?;
@@ -162,6 +171,11 @@ impl Store {
             Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => self.catch_up(halt).await?,
             result => result?,
         };
+        if let (Some(tree), Some(index)) = (before, self.identity().await?)
+            && tree.index.as_ref() == Some(&index)
+        {
+            return Ok(Tree { began, left_out, ..tree });
+        }
         let name = match self.git.run(&["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
@@ -171,8 +185,13 @@ impl Store {
             }
             tree => tree?.line(),
         };
-        let files = self.entries().await?;
-        Ok(Tree { began, name, files, left_out })
+        let (files, index) = (self.entries().await?, self.identity().await?);
+        Ok(Tree { began, name, files, left_out, index })
+    }
+
+    async fn identity(&self) -> Result<Option<Identity>, CheckpointError> {
+        let index = self.git.index.clone();
+        blocking(move || Ok(Identity::of(&index))).await
     }
 
     /// Makes the index say what the workspace holds, and tells what it leaves out.
@@ -254,7 +273,9 @@ impl Store {
     async fn take_in(&self, batch: &[Present], halt: &Halt) -> Result<(), CheckpointError> {
         let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
         let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        self.git.run(&args, &paths, halt).await.map(drop)
+        let surroundings = if batch.len() < MANY { &[] } else { TOGETHER };
+        let surroundings: Vec<_> = surroundings.iter().map(|(name, value)| (*name, OsStr::new(value))).collect();
+        self.git.run_among(&surroundings, &args, &paths, halt).await.map(drop)
     }
 
     /// Those of a batch that git could not take in because they cannot be read. If there are none, it failed for

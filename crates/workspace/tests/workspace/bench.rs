@@ -10,7 +10,7 @@ use crate::house::{BUDGET, House, session};
 #[tokio::test]
 #[ignore = "prints figures; it judges nothing"]
 async fn bench() {
-    for files in [0, 20, 2_000, 20_000] {
+    for files in [0, 20, 2_000, 20_000, 200_000] {
         let house = House::new();
         for n in 0..files {
             house.write(format!("d{}/f{n}", n / 100), format!("file {n}\n").repeat(40));

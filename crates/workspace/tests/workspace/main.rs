@@ -12,6 +12,7 @@ mod command;
 mod diff;
 mod differences;
 mod edit;
+mod elsewhere;
 mod faults;
 mod files;
 mod forget;
