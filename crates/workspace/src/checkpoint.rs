@@ -1,8 +1,11 @@
 //! Snapshots of a workspace: real git commits, in a git folder of our own for each workspace.
 //!
 //! A snapshot is a function of the workspace alone: every file that its `.gitignore` files let through,
-//! byte for byte, whatever was saved before. What is kept from one to the next, git's index, is only a
-//! cache that makes an unchanged workspace cheap. A commit is handed out when it and all it refers to
+//! byte for byte, whatever was saved before. Files that are too large or cannot be read are left out, and
+//! the commit names them. One thing is remembered: what the workspace's own repository tracked when the
+//! store was made is saved though it is ignored. What else is kept from one to the next, git's index, is
+//! only a cache that makes an unchanged workspace cheap; the first one begins with what that repository's
+//! own index and objects know. A commit is handed out when it and all it refers to
 //! are written and a ref keeps them; any step that fails means that there is no checkpoint. The refs are
 //! by session, so that a session which is purged takes its snapshots along.
 
