@@ -98,7 +98,7 @@ impl About {
         About::of(&String::from_utf8_lossy(&output.out)).ok_or_else(unknown)
     }
 
-    fn of(object: &str) -> Option<Self> {
+    pub(super) fn of(object: &str) -> Option<Self> {
         let (head, message) = object.split_once("\n\n")?;
         let tree = head.lines().next()?.strip_prefix("tree ")?.to_owned();
         // The first line is for people, and may say anything.

@@ -7,6 +7,7 @@
 
 mod clash;
 mod hidden;
+mod unsaved;
 mod verdict;
 
 use std::collections::{BTreeMap, HashSet};
@@ -16,6 +17,7 @@ use std::time::Duration;
 use tolka_facts::event::{FileOperation, KeptWhy, Overwrite};
 
 pub(super) use hidden::{Rules, is_rules};
+use unsaved::Unsaved;
 use verdict::Evidence;
 
 use super::changes::{Difference, between, in_spans};
@@ -141,18 +143,24 @@ async fn evidence(
     differences: &[Difference],
     halt: &Halt,
 ) -> Result<Evidence, CheckpointError> {
-    let PlanRequest { target, spans, .. } = request;
+    let PlanRequest { target, now, spans, .. } = request;
     let in_spans = in_spans(git, spans, halt).await?;
+    let beginnings = spans.iter().map(|span| span.from.as_str());
+    let commits: Vec<&str> = [target.as_str(), now].into_iter().chain(beginnings).collect();
+    let mut unsaved = Unsaved::of(git, &commits, halt).await?.into_iter();
     let mut evidence = Evidence::default();
+    evidence.unsaved.extend(unsaved.by_ref().take(2));
     let differ: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
-    for (span, changes) in spans.iter().zip(in_spans) {
+    for ((span, changes), unsaved) in spans.iter().zip(in_spans).zip(unsaved) {
         let rules = match changes.iter().any(|change| is_rules(&change.path)) {
             true => Rules::of(git, &span.from, halt).await?,
             // Whatever can be seen at its end could be seen at its beginning.
             false => Rules::default(),
         };
         for change in changes.into_iter().filter(|change| differ.contains(change.path.as_path())) {
-            evidence.add(&span.whose, change, &rules);
+            // It may have been there all the time, unseen.
+            let is_uncovered = change.was.is_none() && (rules.hide(&change.path) || unsaved.touches(&change.path));
+            evidence.add(&span.whose, change.path, is_uncovered);
         }
     }
     // What the target's own rules hide may have been there.

@@ -7,22 +7,22 @@ mod blobs;
 mod carry;
 mod check_out;
 mod part;
+mod stays;
 mod there;
 mod trail;
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use carry::{Carry, Fate, Task};
+use stays::Stays;
 use tolka_facts::SessionId;
 use tolka_facts::event::KeptWhy;
 
-use super::changes::{Difference, between};
+use super::changes::{Difference, Reader, between};
 use super::files::blocking;
 use super::git::{Git, Halt};
 use super::plan::Rules;
@@ -48,27 +48,31 @@ impl Checkpoints {
         let (_wanted, halt) = Halt::within(LOOKING);
         let reader = self.reader(workspace, &[&plan.target, &plan.now], &halt).await?;
         let shared = self.shared(&reader.place);
-        let _alone = halt.wait(shared.lock()).await?;
+        let mut alone = halt.wait(shared.lock_owned()).await?;
         let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
         let differences = between(&reader.git, &plan.now, &plan.target, &paths, &halt).await?;
         let tasks = tasks(plan, differences);
-        let keep = match tasks.iter().any(Task::removes) {
-            true => folders(&reader.git, &plan.target, &halt).await?,
-            false => HashSet::new(),
+        let stays = match tasks.iter().any(Task::removes) {
+            true => Stays::of(&reader.git, &plan.target, &halt).await?,
+            false => Stays::default(),
         };
-        let stop = Stop::default();
-        let stopped = stop.0.clone();
-        let (folder, key) = (reader.place.workspace.clone(), format!("{}{}", plan.target, plan.now));
-        let git =
-            Git { dir: reader.git.dir.clone(), index: reader.git.index.clone(), workspace: reader.git.dir.clone() };
+        let (stop, Reader { git, place }) = (Stop::default(), reader);
+        let (stopped, folder, key) = (stop.0.clone(), place.workspace, format!("{}{}", plan.target, plan.now));
+        let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
         let fates = blocking(move || {
+            if let Some(store) = alone.as_mut() {
+                store.moved();
+            }
             let root = Folder::open(&folder).map_err(|error| unusable(folder, error))?;
-            Carry::new(&root, &git, key, stopped)?.out(&tasks, &keep)
+            let fates = Carry::new(&root, &store, key, stopped)?.out(&tasks, &stays);
+            // Whoever waits to save may do so when the last file is written, whatever has become of the one who asked.
+            drop(alone);
+            fates
         });
         let fates = fates.await?;
         let mut restored = Restored { done: Vec::new(), kept: plan.kept.clone() };
         let hidden = match fates.iter().any(|(_, fate)| *fate == Fate::Met) {
-            true => Rules::of(&reader.git, &plan.now, &halt).await?,
+            true => Rules::of(&git, &plan.now, &halt).await?,
             false => Rules::default(),
         };
         let mut fates: HashMap<PathBuf, Fate> = fates.into_iter().collect();
@@ -126,12 +130,6 @@ fn tasks(plan: &Plan, differences: Vec<Difference>) -> Vec<Task> {
     let steps: HashSet<&Path> = plan.steps.iter().map(|step| step.path.as_path()).collect();
     let tasks = differences.into_iter().filter(|difference| steps.contains(difference.path.as_path()));
     tasks.map(|Difference { path, was, is, .. }| Task { path, now: was, target: is }).collect()
-}
-
-/// All folders of a snapshot.
-async fn folders(git: &Git, commit: &str, halt: &Halt) -> Result<HashSet<PathBuf>, CheckpointError> {
-    let output = git.run(&["ls-tree", "-r", "-d", "-z", "--name-only", "--full-tree", commit], b"", halt).await?;
-    Ok(output.items().map(|item| PathBuf::from(OsStr::from_bytes(item))).collect())
 }
 
 fn unusable(path: PathBuf, error: FolderError) -> CheckpointError {

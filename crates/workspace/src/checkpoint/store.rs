@@ -108,6 +108,11 @@ impl Store {
         Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, last: None })
     }
 
+    /// Somebody wrote into the workspace: what was seen before is good for nobody.
+    pub(super) fn moved(&mut self) {
+        self.last = None;
+    }
+
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tolka_facts::event::{FileOperation, KeptWhy};
 use tolka_workspace::checkpoint::Whose;
@@ -116,14 +117,20 @@ async fn empty_folders_stay_and_git_is_not_touched() {
     git(&house.workspace, &["commit", "--quiet", "-m", "x"]);
     git(&house.workspace, &["pack-refs", "--all"]);
     fs::create_dir_all(house.workspace.join("empty/on/purpose")).unwrap();
+    // The clock of files goes on in steps.
+    let made = Instant::now();
+    while made.elapsed() < Duration::from_millis(30) {
+        std::thread::yield_now();
+    }
     let target = house.commit().await;
     house.write("a", "after");
     house.write("made/by/agent", "x");
     fs::create_dir_all(house.workspace.join("made/empty")).unwrap();
     house.write("empty/agent/file", "x");
+    house.write("empty/on/purpose/file", "x");
     let repository = disk(&house.workspace.join(".git"));
     house.undo_all(&target).await;
-    assert!(house.has("empty/on/purpose"));
+    assert!(house.has("empty/on/purpose") && !house.has("empty/on/purpose/file"));
     assert!(!house.has("empty/agent"));
     assert!(!house.has("made/by"));
     assert!(house.has("made/empty"), "nobody knows whose it is");

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use tolka_facts::event::KeptWhy;
 
+use super::unsaved::Unsaved;
 use super::{Rules, Verdict, Whose};
 use crate::checkpoint::changes::Difference;
 
@@ -14,6 +15,8 @@ pub(super) struct Evidence {
     touched: HashMap<PathBuf, Touched>,
     /// What the target's `.gitignore` files hide, if they are not the same now.
     pub(super) target: Rules,
+    /// What the target and now do not hold.
+    pub(super) unsaved: Vec<Unsaved>,
 }
 
 /// Who may have changed a path.
@@ -24,27 +27,26 @@ struct Touched {
 }
 
 impl Evidence {
-    /// `rules` are those from the span's beginning.
-    pub(super) fn add(&mut self, whose: &Whose, change: Difference, rules: &Rules) {
-        // It may have been there all the time, unseen.
-        let is_uncovered = change.was.is_none() && rules.hide(&change.path);
+    /// The path differs between the ends of a span; `is_uncovered`: it may have been there before, unseen.
+    pub(super) fn add(&mut self, whose: &Whose, path: PathBuf, is_uncovered: bool) {
         let (ours, theirs) = match whose {
             Whose::Ours => (true, is_uncovered),
             Whose::Others => (is_uncovered, true),
-            Whose::Both { ours, theirs } => match (ours.contains(&change.path), theirs.contains(&change.path)) {
+            Whose::Both { ours, theirs } => match (ours.contains(&path), theirs.contains(&path)) {
                 (true, false) => (true, is_uncovered),
                 (false, true) => (is_uncovered, true),
                 (true, true) | (false, false) => (true, true),
             },
         };
-        let touched = self.touched.entry(change.path).or_default();
+        let touched = self.touched.entry(path).or_default();
         touched.ours |= ours;
         touched.theirs |= theirs;
     }
 
     /// `difference` is from now to the target.
     pub(super) fn verdict(&self, difference: &Difference) -> Verdict {
-        if difference.is.is_none() && self.target.hide(&difference.path) {
+        let is_hidden = difference.is.is_none() && self.target.hide(&difference.path);
+        if is_hidden || self.unsaved.iter().any(|unsaved| unsaved.touches(&difference.path)) {
             return Verdict::Stays(KeptWhy::NotSaved);
         }
         match self.touched.get(&difference.path) {

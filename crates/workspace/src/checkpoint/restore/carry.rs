@@ -1,6 +1,6 @@
 //! One restore, on a thread that may block.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,6 +16,7 @@ use tolka_facts::Hash;
 
 use super::blobs::{Blobs, Content};
 use super::part::{Part, Sync, set_kind};
+use super::stays::Stays;
 use super::there::{Identity, There};
 use super::trail::Trail;
 use crate::checkpoint::CheckpointError;
@@ -90,16 +91,12 @@ impl<'a> Carry<'a> {
         Ok(Carry { root, git, key, stop, trail, parts: Vec::new(), fates: Vec::new() })
     }
 
-    /// What became of each. `keep` are folders that are never removed.
-    pub(super) fn out(
-        mut self,
-        tasks: &[Task],
-        keep: &HashSet<PathBuf>,
-    ) -> Result<Vec<(PathBuf, Fate)>, CheckpointError> {
+    /// What became of each.
+    pub(super) fn out(mut self, tasks: &[Task], stays: &Stays) -> Result<Vec<(PathBuf, Fate)>, CheckpointError> {
         let (removals, writings): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.removes());
         // First what may stand in the way of others.
         self.remove(&removals)?;
-        self.remove_folders(keep);
+        self.remove_folders(stays);
         self.trail = trail(self.root)?;
         self.write(&writings)?;
         self.take_back_folders();
@@ -138,20 +135,21 @@ impl<'a> Carry<'a> {
     }
 
     /// Folders in which nothing is left by this restore, from the innermost out.
-    fn remove_folders(&mut self, keep: &HashSet<PathBuf>) {
+    fn remove_folders(&mut self, stays: &Stays) {
         let mut folders = BTreeSet::new();
         for (path, _) in self.fates.iter().filter(|(_, fate)| *fate == Fate::Done) {
             folders.extend(path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()));
         }
-        let folders: Vec<PathBuf> =
-            folders.into_iter().rev().filter(|folder| !keep.contains(*folder)).map(Path::to_owned).collect();
-        self.remove_empty(&folders);
+        let folders: Vec<PathBuf> = folders.into_iter().rev().map(Path::to_owned).collect();
+        self.remove_empty(&folders, stays);
     }
 
     /// Only what is empty can be removed so.
-    fn remove_empty(&mut self, folders: &[PathBuf]) {
+    fn remove_empty(&mut self, folders: &[PathBuf], stays: &Stays) {
         for folder in folders {
-            if let Ok((above, name)) = self.trail.to(folder, Missing::Refused) {
+            if let Ok((above, name)) = self.trail.to(folder, Missing::Refused)
+                && !stays.has(folder, &above, name)
+            {
                 let _ = unlinkat(&*above, name, AtFlags::REMOVEDIR);
             }
         }
@@ -160,7 +158,7 @@ impl<'a> Carry<'a> {
     /// Folders that were made for files which could not be written.
     fn take_back_folders(&mut self) {
         let made: Vec<PathBuf> = std::mem::take(&mut self.trail.made).into_iter().rev().collect();
-        self.remove_empty(&made);
+        self.remove_empty(&made, &Stays::default());
     }
 
     fn write(&mut self, tasks: &[&Task]) -> Result<(), CheckpointError> {
