@@ -10,6 +10,7 @@ mod part;
 mod stays;
 mod there;
 mod trail;
+mod waiting;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

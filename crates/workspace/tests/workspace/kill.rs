@@ -14,9 +14,9 @@ use tolka_workspace::files::is_leftover;
 use crate::house::{House, Tree, disk};
 use crate::rewinding::{request, span};
 
-/// More than wait for their places at once.
+/// So many that all are waited for together.
 const MANY: usize = 700;
-/// So few that each is put in its place by itself.
+/// So few that each is waited for by itself.
 const FEW: usize = 12;
 
 async fn house_of(files: usize) -> (House, String, String) {

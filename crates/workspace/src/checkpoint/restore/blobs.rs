@@ -26,9 +26,9 @@ pub(super) struct Blobs {
 impl Blobs {
     pub(super) fn ask(git: &Git, names: String) -> Result<Self, CheckpointError> {
         let mut command = git.command(&["cat-file", "--batch", "--buffer"]);
-        let mut child = command.as_std_mut().stderr(Stdio::null()).spawn().map_err(failed)?;
+        let mut child = command.as_std_mut().stderr(Stdio::null()).spawn().map_err(|error| failed(&error))?;
         let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(failed("it has no pipes"));
+            return Err(failed(&"it has no pipes"));
         };
         // A thread: git stops listening while nobody takes what it says. One that ends early is heard of by its words.
         let asking = std::thread::spawn(move || drop(stdin.write_all(names.as_bytes())));
@@ -38,17 +38,17 @@ impl Blobs {
     /// The next one, which must be this.
     pub(super) fn next(&mut self, entry: &Entry) -> Result<Content, CheckpointError> {
         let mut line = String::new();
-        self.out.read_line(&mut line).map_err(failed)?;
+        self.out.read_line(&mut line).map_err(|error| failed(&error))?;
         let size = match line.trim_end().split(' ').collect::<Vec<_>>()[..] {
             [name, "blob", size] if name == entry.blob => size.parse::<u64>().ok(),
             _ => None,
         };
-        let size = size.ok_or_else(|| failed(format!("{} is missing", entry.blob)))?;
+        let size = size.ok_or_else(|| failed(&format_args!("{} is missing", entry.blob)))?;
         let mut bytes = Vec::new();
-        self.out.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(failed)?;
+        self.out.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
         match bytes.pop() {
             Some(b'\n') if bytes.len() as u64 == size => Ok(Content { kind: entry.kind, bytes: bytes.into() }),
-            _ => Err(failed(io::Error::from(io::ErrorKind::UnexpectedEof))),
+            _ => Err(failed(&io::Error::from(io::ErrorKind::UnexpectedEof))),
         }
     }
 }
@@ -64,6 +64,6 @@ impl Drop for Blobs {
     }
 }
 
-fn failed(words: impl ToString) -> CheckpointError {
+fn failed(words: &dyn std::fmt::Display) -> CheckpointError {
     CheckpointError::Git { command: "cat-file".to_owned(), words: words.to_string() }
 }

@@ -15,21 +15,16 @@ use rustix::io::Errno;
 use tolka_facts::Hash;
 
 use super::blobs::{Blobs, Content};
-use super::part::{Part, Sync, set_kind};
+use super::part::{Part, set_kind};
 use super::stays::Stays;
 use super::there::{Identity, There};
 use super::trail::Trail;
+use super::waiting::Waiting;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::changes::{Entry, Kind};
 use crate::checkpoint::git::Git;
 use crate::files::part_name;
 use crate::folder::{Folder, Missing};
-
-/// Up to so many files each is waited for until it is on the disk; more are waited for together.
-const FEW: usize = 16;
-
-/// So many wait for their places at once. Each may hold a folder open.
-const BATCH: usize = 512;
 
 /// A path that changes.
 #[derive(Debug)]
@@ -69,7 +64,7 @@ pub(super) struct Carry<'a> {
     stop: Arc<AtomicBool>,
     trail: Trail,
     /// Whole files that wait for their places.
-    parts: Vec<(PathBuf, Part)>,
+    parts: Waiting,
     fates: Vec<(PathBuf, Fate)>,
 }
 
@@ -88,7 +83,7 @@ impl<'a> Carry<'a> {
         stop: Arc<AtomicBool>,
     ) -> Result<Self, CheckpointError> {
         let trail = trail(root)?;
-        Ok(Carry { root, git, key, stop, trail, parts: Vec::new(), fates: Vec::new() })
+        Ok(Carry { root, git, key, stop, trail, parts: Waiting::default(), fates: Vec::new() })
     }
 
     /// What became of each.
@@ -162,7 +157,6 @@ impl<'a> Carry<'a> {
     }
 
     fn write(&mut self, tasks: &[&Task]) -> Result<(), CheckpointError> {
-        let sync = if tasks.len() <= FEW || !CAN_SYNC_ALL { Sync::Now } else { Sync::Later };
         let mut blobs = self.ask(tasks)?;
         for task in tasks {
             let mut contents = task.blobs().map(|entry| blobs.next(entry)).collect::<Result<Vec<_>, _>>()?;
@@ -174,27 +168,21 @@ impl<'a> Carry<'a> {
             });
             let target = Content { kind: entry.kind, bytes: last.bytes };
             self.go_on()?;
-            match self.write_one(&task.path, now.as_ref(), &target, sync) {
+            match self.write_one(&task.path, now.as_ref(), &target) {
                 Ok(Some(fate)) => self.fates.push((task.path.clone(), fate)),
                 Ok(None) => {}
                 Err(error) => self.fates.push((task.path.clone(), refused(&task.path, &error))),
             }
-            if self.parts.len() >= if sync == Sync::Now { 1 } else { BATCH } {
-                self.put(sync);
+            if self.parts.is_full() {
+                self.put();
             }
         }
-        self.put(sync);
+        self.put();
         Ok(())
     }
 
     /// `None`: it waits for its place.
-    fn write_one(
-        &mut self,
-        path: &Path,
-        now: Option<&Content>,
-        target: &Content,
-        sync: Sync,
-    ) -> io::Result<Option<Fate>> {
+    fn write_one(&mut self, path: &Path, now: Option<&Content>, target: &Content) -> io::Result<Option<Fate>> {
         let missing = if now.is_none() { Missing::Made } else { Missing::Refused };
         let mut seen = match self.see(path, missing) {
             Err(error) if is_absent(&error) => return Ok(Some(Fate::Moved)),
@@ -220,16 +208,19 @@ impl<'a> Carry<'a> {
             return Ok(Some(Fate::Done));
         }
         let Seen { folder, name, there } = seen;
-        let part = Part::write((folder, name), &part, target, &there, sync)?;
-        self.parts.push((path.to_owned(), part));
+        let part = Part::write((folder, name), &part, target, &there)?;
+        self.parts.push(path, part);
         Ok(None)
     }
 
     /// Gives all that wait their places.
-    fn put(&mut self, sync: Sync) {
-        let is_safe = sync == Sync::Now || self.parts.is_empty() || sync_all(self.root).is_ok();
-        for (path, part) in self.parts.drain(..) {
-            let put = if is_safe { part.put() } else { Err(io::ErrorKind::StorageFull.into()) };
+    fn put(&mut self) {
+        let synced = self.parts.sync(self.root);
+        for (path, part) in std::mem::take(&mut self.parts).all {
+            let put = match &synced {
+                Ok(()) => part.put(),
+                Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+            };
             let fate = match put {
                 Ok(true) => Fate::Done,
                 Ok(false) => Fate::Moved,
@@ -296,20 +287,4 @@ fn is_absent(error: &io::Error) -> bool {
 fn refused(path: &Path, error: &io::Error) -> Fate {
     tracing::warn!(path = %path.display(), %error, "a file could not be restored");
     Fate::Refused
-}
-
-#[cfg(target_os = "linux")]
-const CAN_SYNC_ALL: bool = true;
-#[cfg(not(target_os = "linux"))]
-const CAN_SYNC_ALL: bool = false;
-
-/// All that was written is on the disk.
-#[cfg(target_os = "linux")]
-fn sync_all(root: &Folder) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(root)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_all(_root: &Folder) -> io::Result<()> {
-    Ok(())
 }

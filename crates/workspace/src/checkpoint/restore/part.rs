@@ -21,16 +21,10 @@ pub(super) struct Part {
     place: OsString,
     /// What it takes the place of; `None`: nothing.
     over: Option<Identity>,
+    /// Held open for a while, to be waited for until it is on the disk. A link has none.
+    pub(super) file: Option<File>,
+    pub(super) size: usize,
     is_placed: bool,
-}
-
-/// When what was written is on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sync {
-    /// Each file by itself.
-    Now,
-    /// Somebody sees to it for many at once.
-    Later,
 }
 
 impl Part {
@@ -40,12 +34,19 @@ impl Part {
         name: &OsStr,
         content: &Content,
         there: &There,
-        sync: Sync,
     ) -> io::Result<Self> {
-        let over = there.identity();
+        let part = |folder, file| Part {
+            folder,
+            name: name.to_owned(),
+            place: place.to_owned(),
+            over: there.identity(),
+            file,
+            size: content.bytes.len(),
+            is_placed: false,
+        };
         if content.kind == Kind::Link {
             symlinkat(&*content.bytes, &*folder, name)?;
-            return Ok(Part { folder, name: name.to_owned(), place: place.to_owned(), over, is_placed: false });
+            return Ok(part(folder, None));
         }
         let mode = match (there, content.kind) {
             // Nobody else may read what takes the place of a file that is private, not even for a moment.
@@ -55,15 +56,13 @@ impl Part {
         };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = openat(&*folder, name, flags, Mode::from_raw_mode(mode))?.into();
-        let part = Part { folder, name: name.to_owned(), place: place.to_owned(), over, is_placed: false };
+        let mut part = part(folder, None);
         file.write_all(&content.bytes)?;
         if let There::File(_, about) = there {
             take_after(&file, about)?;
             set_kind(&file, content.kind)?;
         }
-        if sync == Sync::Now {
-            file.sync_all()?;
-        }
+        part.file = Some(file);
         Ok(part)
     }
 
