@@ -31,10 +31,10 @@ impl Evidence {
     pub(super) fn add(&mut self, whose: &Whose, path: PathBuf, is_uncovered: bool) {
         let (ours, theirs) = match whose {
             Whose::Ours => (true, is_uncovered),
-            Whose::Others => (is_uncovered, true),
+            Whose::Others => (false, true),
             Whose::Both { ours, theirs } => match (ours.contains(&path), theirs.contains(&path)) {
                 (true, false) => (true, is_uncovered),
-                (false, true) => (is_uncovered, true),
+                (false, true) => (false, true),
                 (true, true) | (false, false) => (true, true),
             },
         };
