@@ -118,3 +118,61 @@ async fn what_cannot_be_meant_is_refused_in_words() {
     }
     room.house.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_and_conversation_go_back_and_come_again() {
+    let room = Room::open().await;
+    let (made, kept) = (room.workspace.join("made.txt"), room.workspace.join("kept.txt"));
+    let message = room
+        .turn(|| {
+            fs::write(&made, "by a turn\n").unwrap();
+            fs::write(&kept, "by a turn too\n").unwrap();
+        })
+        .await;
+    let (_, listed) = room.ask("get", "checkpoints", None).await;
+    let kinds: Vec<&Value> = listed["checkpoints"].as_array().unwrap().iter().map(|point| &point["kind"]).collect();
+    assert_eq!(kinds, ["after_turn", "before_turn"], "{listed}");
+    assert_eq!(listed["checkpoints"][1]["message"], json!(message));
+    let (_, page) = room.ask("get", "checkpoints?limit=1", None).await;
+    let (_, rest) = room.ask("get", &format!("checkpoints?limit=1&before={}", page["before"]), None).await;
+    assert_eq!((&rest["checkpoints"][0], &rest["before"]), (&listed["checkpoints"][1], &Value::Null));
+
+    let (_, diff) = room.ask("get", &format!("diff?message={message}"), None).await;
+    let files: Vec<&Value> = diff["files"].as_array().unwrap().iter().map(|file| &file["path"]).collect();
+    assert_eq!(files, ["kept.txt", "made.txt"], "{diff}");
+    assert!(diff["files"][1]["patch"].as_str().unwrap().contains("+by a turn"), "{diff}");
+    let before = listed["checkpoints"][1]["checkpoint"].as_str().unwrap();
+    assert_eq!(room.ask("get", &format!("diff?from={before}"), None).await.1["files"], diff["files"]);
+    for query in ["diff", "diff?since=approval"] {
+        assert_eq!(room.ask("get", query, None).await.1["files"].as_array().unwrap().len(), 2, "{query}");
+    }
+
+    // The person goes on with one of them.
+    fs::write(&kept, "by a person\n").unwrap();
+    let request = json!({ "message": message, "preview": true });
+    let (status, preview) = room.ask("post", "rewind", Some(request)).await;
+    assert_eq!((status, &preview["preview"]), (200, &json!(true)));
+    assert_eq!(preview["files"], json!([{ "path": "made.txt", "operation": "delete", "added": 0, "removed": 1 }]));
+    assert_eq!((&preview["kept"][0]["path"], &preview["kept"][0]["why"]), (&json!("kept.txt"), &json!("conflict")));
+    assert!(made.exists() && preview["messages"].as_u64().unwrap() > 0, "{preview}");
+    let (_, done) = room.ask("post", "rewind", Some(json!({ "message": message }))).await;
+    for name in ["files", "kept", "messages", "checkpoint", "message"] {
+        assert_eq!(done[name], preview[name], "{name}");
+    }
+    assert!(!made.exists());
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "by a person\n");
+    let (status, _) = room.ask("post", "unrewind", None).await;
+    assert_eq!((status, fs::read_to_string(&made).unwrap().as_str()), (200, "by a turn\n"));
+    assert_eq!(room.ask("post", "unrewind", None).await.0, 409, "there is nothing more");
+
+    let (_, approval) = room.ask("post", "approve", Some(json!({ "message": "fine" }))).await;
+    assert_eq!(approval["settled"], json!(1));
+    room.turn(|| fs::write(&made, "again\n").unwrap()).await;
+    let (_, reset) = room.ask("post", "reset", None).await;
+    assert_eq!(reset["files"][0]["path"], json!("made.txt"), "{reset}");
+    assert_eq!(fs::read_to_string(&made).unwrap(), "by a turn\n");
+    room.ask("post", "rewind", Some(json!({ "message": message, "overwrite": ["kept.txt"], "what": "files" }))).await;
+    assert_eq!((fs::read_to_string(&kept).unwrap().as_str(), made.exists()), ("before\n", false));
+    room.ask("get", "view", None).await;
+    room.house.close().await;
+}
