@@ -29,7 +29,7 @@ impl Normal {
     /// The facts, a line each.
     pub(crate) fn facts(&mut self, facts: &[Value]) -> String {
         let mut lines = String::new();
-        for (seq, mut fact) in (1..).zip(joined(facts)) {
+        for (seq, mut fact) in (1..).zip(joined(&settled(facts))) {
             fact["seq"] = json!(seq);
             fact["time"] = json!(BEGAN + seq * 1000);
             by_chance(&mut fact["data"]);
@@ -105,6 +105,14 @@ fn by_chance(data: &mut Value) {
     if let Some(delay) = data.get_mut("delay_ms") {
         *delay = json!(1000);
     }
+}
+
+/// Without the snapshots after turns that were cancelled: whether there was time for one is chance.
+fn settled(facts: &[Value]) -> Vec<Value> {
+    let is_cancelled =
+        |turn: &Value| facts.iter().any(|fact| fact["data"]["turn"] == *turn && fact["data"]["stop"] == "cancelled");
+    let by_chance = |fact: &Value| fact["type"] == "checkpoint_saved" && is_cancelled(&fact["data"]["turn"]);
+    facts.iter().filter(|fact| !by_chance(fact)).cloned().collect()
 }
 
 /// Live output of one call that comes in a row is one piece: where it was cut is chance.
