@@ -360,15 +360,15 @@ impl CheckpointSaved {
 }
 
 impl Rewound {
-    /// Conversation and files went back to before a prompt, and no file had to change for it.
-    pub fn to(message: MessageId, checkpoint: String) -> Self {
+    /// Conversation and files went back to before a prompt whose turn started at a place, and no file had to change for it.
+    pub fn to(message: MessageId, from: u64, checkpoint: String) -> Self {
         Rewound {
             checkpoint: Some(checkpoint),
             message: Some(message),
             files: Vec::new(),
             before: None,
             after: None,
-            from: None,
+            from: Some(from),
             kept: Vec::new(),
             changes: None,
             total: None,

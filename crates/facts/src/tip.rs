@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, RewindStarted, Rewound,
-    Usage, UsageSet,
+    Changes, Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, RewindStarted,
+    Rewound, Usage, UsageSet,
 };
 use crate::{CallId, EndedCalls, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
 
@@ -37,6 +37,9 @@ pub struct Tip {
     /// Rewinds that can be taken back, the last one last: no turn has started since. Of very many the last.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rewinds: Vec<Rewind>,
+    /// What those before them hide: turns from this place on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub buried: Option<u64>,
     /// What the session's changes are counted from: the first snapshot, or the last that was approved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base: Option<Base>,
@@ -79,6 +82,7 @@ pub struct Head {
     pub tokens: Usage,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
+    /// What changed since the last approval, as the last snapshot has it, and the changes that were told since.
     pub files: u64,
     pub added: u64,
     pub removed: u64,
@@ -210,6 +214,13 @@ impl Ask {
     }
 }
 
+impl Rewind {
+    /// Where the first turn started that it hides. `None`: it hides nothing.
+    pub fn hidden_from(&self) -> Option<u64> {
+        self.from.filter(|_| self.message.is_some())
+    }
+}
+
 impl OpenTurn {
     /// The call, open or ended by the last fact.
     pub fn tool(&self, call: &CallId) -> Option<&Tool> {
@@ -240,6 +251,17 @@ impl Tip {
     /// The call, open or ended by the last fact.
     pub fn tool(&self, call: &CallId) -> Option<&Tool> {
         self.turn.as_ref().and_then(|turn| turn.tool(call))
+    }
+
+    /// Where the first turn started that rewinds have hidden: all from there on are, until the rewinds are taken back or
+    /// the next turn starts. No turn has started since the first of them.
+    pub fn hidden_from(&self) -> Option<u64> {
+        self.rewinds.iter().filter_map(Rewind::hidden_from).chain(self.buried).min()
+    }
+
+    /// Whether rewinds have hidden the turn that started at this place.
+    pub fn hides(&self, started: u64) -> bool {
+        self.hidden_from().is_some_and(|from| from <= started)
     }
 
     pub fn asks(&self) -> impl Iterator<Item = &Ask> {
@@ -312,6 +334,7 @@ impl Tip {
                 self.start_turn(&e.turn, fact);
                 // What was taken back stays so.
                 self.rewinds.clear();
+                self.buried = None;
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
             }
             Event::PromptSteered(e) => self.steer(&e.turn, fact),
@@ -386,25 +409,31 @@ impl Tip {
                     turn.failure = Some(e.clone());
                 }
             }
-            Event::CheckpointSaved(e) => self.begin_from(&e.checkpoint),
+            Event::CheckpointSaved(e) => {
+                self.begin_from(&e.checkpoint);
+                self.counted(e.total.as_ref());
+            }
             Event::RewindStarted(e) => self.rewinding = Some(e.clone()),
             Event::RewindFailed(_) => self.rewinding = None,
             Event::Rewound(e) => self.rewound(e),
-            Event::Unrewound(_) => {
+            Event::Unrewound(e) => {
                 self.rewinding = None;
                 self.rewinds.pop();
+                self.counted(e.total.as_ref());
                 self.head.updated = fact.time;
             }
             Event::Approved(e) => {
                 let settled = self.base.take().map_or(0, |base| base.settled) + 1;
                 let (checkpoint, seq) = (e.checkpoint.clone(), fact.seq);
                 self.base = Some(Base { checkpoint, seq, approved: Some(fact.time), settled });
+                self.counted(Some(&Changes::default()));
             }
             Event::SessionForked(e) => {
                 self.is_copying = false;
                 self.base = None;
                 // What was copied is older than the session is.
                 self.head.created = fact.time;
+                self.counted(Some(&Changes::default()));
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
                 self.head.updated = fact.time;
             }
@@ -432,10 +461,20 @@ impl Tip {
         self.base.get_or_insert(Base { checkpoint, seq, approved: None, settled: 0 });
     }
 
+    /// A snapshot knows what changed; what was told of it one by one does not add up to more.
+    fn counted(&mut self, total: Option<&Changes>) {
+        if let Some(total) = total {
+            let head = &mut self.head;
+            (head.files, head.added, head.removed) = (total.count, total.added, total.removed);
+        }
+    }
+
     fn rewound(&mut self, e: &Rewound) {
         self.rewinding = None;
+        self.counted(e.total.as_ref());
         if self.rewinds.len() == REWINDS {
-            self.rewinds.remove(0);
+            let first = self.rewinds.remove(0);
+            self.buried = self.buried.into_iter().chain(first.hidden_from()).min();
         }
         self.rewinds.push(Rewind {
             seq: self.seq,

@@ -1,5 +1,7 @@
 //! A session as its facts make it, whole or from some place on: what a page draws on load and a test compares.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ArtifactSaved, Command, Failed, Finish, PromptQueued, Stop, Usage};
@@ -15,7 +17,8 @@ pub struct View {
     pub artifacts: Vec<ArtifactSaved>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub commands: Vec<Command>,
-    /// What stands beside the conversation, as it was told: notices, answers, compactions, failures between turns.
+    /// What stands beside the conversation, as it was told: notices, answers, compactions, failures between turns, what
+    /// was taken back, brought back or approved.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asides: Vec<Fact>,
     /// The place that it was folded from.
@@ -34,6 +37,9 @@ pub enum Role {
 pub struct Message {
     pub id: MessageId,
     pub turn: TurnId,
+    /// Where its turn started. A prompt that waits for its own has none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub started: Option<u64>,
     pub role: Role,
     pub created: Time,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -55,8 +61,12 @@ pub struct Message {
     pub stop: Option<Stop>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<Failed>,
+    /// Nobody is shown it, nor is a model sent it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub hidden: bool,
+    /// Hidden by a rewind, and back again if that is taken back. Otherwise it is hidden for good.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub rewound: bool,
     /// It began before this view did, inside a turn. Here is what was open of it and what came since: a call that the turn
     /// has already, and a text with the name of its last one, are those, grown; the rest is new. If no message before has
     /// its id, it goes on with the last one of the turn.
@@ -101,12 +111,17 @@ impl View {
             Event::PromptQueued(e) => self.messages.push(prompt(e, fact.time)),
             Event::PromptDropped(e) => self.messages.retain(|m| m.turn != e.turn),
             Event::TurnStarted(e) => {
-                self.waits_no_more(&e.turn);
+                if let Some(message) = self.waits_no_more(&e.turn) {
+                    message.started = Some(fact.seq);
+                }
+                self.rewind(self.tip.hidden_from());
             }
             Event::PromptSteered(e) => {
+                let started = self.tip.turn.as_ref().map(|turn| turn.first_seq);
                 // From here on it is the open turn's: after what was said in it so far.
                 if let Some(message) = self.waits_no_more(&e.turn) {
                     message.turn.clone_from(&e.into);
+                    message.started = started;
                 }
             }
             Event::TextAppended(e) => self.append(
@@ -142,7 +157,9 @@ impl View {
                 if self.tip.ended_turn.as_ref().is_some_and(|turn| self.is_continued(turn))
                     && !self.messages.iter().any(is_answer)
                 {
-                    let message = Message { continued: true, ..Message::of(Role::Agent, e.turn.clone(), fact.time) };
+                    let started = self.tip.ended_turn.as_ref().map(|turn| turn.first_seq);
+                    let message = Message::of(Role::Agent, e.turn.clone(), fact.time);
+                    let message = Message { continued: true, started, ..message };
                     self.messages.insert(self.told(), message);
                 }
                 let last = self.messages.iter().rposition(is_answer);
@@ -153,19 +170,45 @@ impl View {
                     message.failure = failure;
                 }
             }
+            Event::Rewound(_) | Event::Unrewound(_) => {
+                self.asides.push(fact.clone());
+                self.rewind(self.tip.hidden_from());
+            }
             Event::Noticed(_)
             | Event::CompactionEnded(_)
             | Event::PermissionAnswered(_)
-            | Event::QuestionAnswered(_) => {
+            | Event::QuestionAnswered(_)
+            | Event::RewindFailed(_)
+            | Event::Approved(_)
+            | Event::FilesMoved(_) => {
                 self.asides.push(fact.clone());
             }
             Event::Failed(_) if self.tip.turn.is_none() => self.asides.push(fact.clone()),
             Event::ArtifactSaved(e) => self.artifacts.push(e.clone()),
             Event::CommandsSet(e) => self.commands.clone_from(&e.commands),
-            Event::MessageHidden(e) => {
-                self.messages.iter_mut().filter(|m| m.id == e.message).for_each(|m| m.hidden = true);
-            }
+            Event::MessageHidden(e) => self.hide(&HashSet::from([e.message.clone()])),
             _ => {}
+        }
+    }
+
+    /// Hides messages for good. What an agent that tells no steps said belongs to its prompt.
+    pub fn hide(&mut self, hidden: &HashSet<MessageId>) {
+        let prompts = self.messages.iter().filter(|m| m.role == Role::User && hidden.contains(&m.id));
+        let turns: HashSet<TurnId> = prompts.map(|m| m.turn.clone()).collect();
+        let nameless = MessageId::default();
+        let is_hidden = |m: &Message| hidden.contains(&m.id) || (m.id == nameless && turns.contains(&m.turn));
+        for message in self.messages.iter_mut().filter(|m| is_hidden(m)) {
+            (message.hidden, message.rewound) = (true, false);
+        }
+    }
+
+    /// Hides the turns that started at this place or later, as rewinds have them, and brings back those before it: see
+    /// [`Tip::hidden_from`], of the view's own tip or of a later one that is looked back from.
+    pub fn rewind(&mut self, hidden_from: Option<u64>) {
+        let is_rewound = |m: &Message| m.started.zip(hidden_from).is_some_and(|(started, from)| from <= started);
+        for message in self.messages.iter_mut().filter(|m| m.rewound || !m.hidden) {
+            message.rewound = is_rewound(message);
+            message.hidden = message.rewound;
         }
     }
 
@@ -178,8 +221,10 @@ impl View {
     }
 
     fn agent_message(&self, id: MessageId, created: Time) -> Message {
-        let turn = self.tip.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default();
-        Message { id, ..Message::of(Role::Agent, turn, created) }
+        let turn = self.tip.turn.as_ref();
+        let started = turn.map(|turn| turn.first_seq);
+        let id_of_turn = turn.map(|turn| turn.id.clone()).unwrap_or_default();
+        Message { id, started, ..Message::of(Role::Agent, id_of_turn, created) }
     }
 
     /// The turn began before this view did.
@@ -232,6 +277,7 @@ impl Message {
         Message {
             id: MessageId::default(),
             turn,
+            started: None,
             role,
             created,
             ended: None,
@@ -243,6 +289,7 @@ impl Message {
             stop: None,
             failure: None,
             hidden: false,
+            rewound: false,
             continued: false,
         }
     }
@@ -274,5 +321,6 @@ fn going_on(turn: &OpenTurn) -> Option<Message> {
     }
     let id = turn.step.as_ref().map(|step| step.message.clone()).unwrap_or_default();
     let created = turn.step.as_ref().map_or(turn.started, |step| step.started);
-    Some(Message { id, parts, continued: true, ..Message::of(Role::Agent, turn.id.clone(), created) })
+    let started = Some(turn.first_seq);
+    Some(Message { id, parts, started, continued: true, ..Message::of(Role::Agent, turn.id.clone(), created) })
 }

@@ -7,9 +7,9 @@ mod runs;
 use std::collections::{BTreeSet, HashMap};
 
 use proptest::prelude::*;
-use tolka_facts::event::Foreign;
+use tolka_facts::event::{Foreign, Rewound, TurnStarted, Unrewound};
 use tolka_facts::{
-    Blobs, Body, Draft, Event, Fact, Hash, INLINE_LIMIT, Json, Part, SessionId, Time, Tip, VERSION, View,
+    Blobs, Body, Draft, Event, Fact, Hash, INLINE_LIMIT, Json, MessageId, Part, SessionId, Time, Tip, VERSION, View,
 };
 
 fn cases() -> ProptestConfig {
@@ -79,6 +79,51 @@ fn json_text() -> impl Strategy<Value = String> {
     })
 }
 
+/// Those that can be taken back, the last one last: where each hides from, and where it is told.
+fn rewinds(facts: &[Fact]) -> Vec<(Option<u64>, u64)> {
+    let mut rewinds = Vec::new();
+    for fact in facts {
+        match &fact.event {
+            Event::Rewound(e) => rewinds.push((e.from, fact.seq)),
+            Event::Unrewound(_) => drop(rewinds.pop()),
+            Event::TurnStarted(_) => rewinds.clear(),
+            _ => {}
+        }
+    }
+    rewinds
+}
+
+/// However many rewinds there are, what they hide stays hidden.
+#[test]
+fn of_very_many_rewinds_the_last_can_be_taken_back() {
+    let mut tip = Tip::default();
+    let rewound = |from| Rewound::to(MessageId::from("msg_1"), from, "c".into());
+    let tell = |tip: &mut Tip, event: Event| {
+        let fact = Draft::client(event).stamp(SessionId::from("ses_1"), tip.seq + 1, Time::from_millis(1));
+        tip.apply(&fact);
+    };
+    (0..50).for_each(|n| tell(&mut tip, rewound(if n == 3 { 2 } else { 9 }).into()));
+    let can_be_taken_back = tip.rewinds.len();
+    assert!((2..50).contains(&can_be_taken_back));
+    (0..can_be_taken_back).for_each(|_| tell(&mut tip, Unrewound::to("c".into()).into()));
+    assert_eq!((tip.rewinds.len(), tip.hidden_from()), (0, Some(2)));
+    assert!(tip.hides(2) && !tip.hides(1));
+    tell(&mut tip, TurnStarted { turn: "trn_1".into(), checkpoint: None }.into());
+    assert_eq!(tip.hidden_from(), None);
+}
+
+/// Facts of the third version have neither the place of a rewind nor its kind: it is read, and hides nothing.
+#[test]
+fn a_rewind_of_the_third_version_hides_nothing() {
+    let stored = include_str!("../../../tests/data/facts/v3.jsonl");
+    let mut view = View::default();
+    for line in stored.lines() {
+        view.apply(&Fact::from_json(line.as_bytes()).unwrap());
+        assert_eq!(view.tip.hidden_from(), None);
+    }
+    assert_eq!(view.asides.iter().filter(|fact| matches!(fact.event, Event::Rewound(_))).count(), 1);
+}
+
 proptest! {
     #![proptest_config(cases())]
 
@@ -137,6 +182,56 @@ proptest! {
             kept.apply(&fact);
             straight.apply(&fact);
             prop_assert_eq!(&kept, &straight, "at {}", fact.seq);
+        }
+    }
+
+    /// What is hidden is what was told to be, for good, and the turns that rewinds have hidden and that can come back.
+    #[test]
+    fn a_rewind_hides_turns_until_it_is_taken_back(run in runs::run()) {
+        let (mut view, mut started, mut gone) = (View::default(), HashMap::new(), BTreeSet::new());
+        for (at, fact) in run.iter().enumerate() {
+            view.apply(fact);
+            match &fact.event {
+                Event::TurnStarted(e) => {
+                    started.insert(e.turn.clone(), fact.seq);
+                    prop_assert!(view.messages.iter().all(|m| !m.rewound), "nothing can come back at {}", fact.seq);
+                }
+                Event::MessageHidden(e) => {
+                    gone.insert(e.message.clone());
+                }
+                _ => {}
+            }
+            let hides = rewinds(&run[..=at]);
+            for message in &view.messages {
+                let is_gone = gone.contains(&message.id);
+                let from = hides.iter().filter_map(|(from, _)| *from).min();
+                let rewound = started.get(&message.turn).zip(from).is_some_and(|(started, from)| *started >= from);
+                prop_assert_eq!(message.hidden, is_gone || rewound, "{} at {}", message.id, fact.seq);
+                prop_assert_eq!(message.rewound, rewound && !is_gone, "{} at {}", message.id, fact.seq);
+            }
+            let can_be_taken_back: Vec<u64> = view.tip.rewinds.iter().map(|rewind| rewind.seq).collect();
+            prop_assert_eq!(can_be_taken_back, hides.iter().map(|(_, seq)| *seq).collect::<Vec<_>>());
+        }
+    }
+
+    /// The folds of the rest of a session know what rewinds hide in it and before it.
+    #[test]
+    fn a_view_from_any_place_hides_what_the_whole_does(run in runs::run(), cut in any::<prop::sample::Index>()) {
+        let cut = cut.index(run.len() + 1);
+        let (mut whole, mut tip) = (View::default(), Tip::default());
+        run.iter().for_each(|fact| whole.apply(fact));
+        run[..cut].iter().for_each(|fact| tip.apply(fact));
+        let mut rest = View::since(tip);
+        run[cut..].iter().for_each(|fact| rest.apply(fact));
+        let (mut first, mut from_start) = (View::default(), whole.messages.iter());
+        run[..cut].iter().for_each(|fact| first.apply(fact));
+        first.rewind(whole.tip.hidden_from());
+        for message in &rest.messages {
+            let same = whole.messages.iter().find(|m| m.id == message.id && m.turn == message.turn);
+            prop_assert!(message.continued || same.is_some_and(|same| same.hidden == message.hidden), "{}", message.id);
+        }
+        for message in first.messages.iter().filter(|m| m.rewound) {
+            prop_assert!(from_start.any(|m| m.id == message.id && m.hidden), "{}", message.id);
         }
     }
 

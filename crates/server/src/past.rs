@@ -5,7 +5,7 @@
 //! first: prompts, notices. What is open there stands in its [`Tip`]: a prompt that waited for its turn through earlier
 //! pages is in the tip's queue, and in no fact of this page. Since a turn is on one page, what later facts do to what is on
 //! a page is little: a prompt that still waits at its end may be dropped later, so it belongs to the page of its turn or to
-//! the last one; and a message may be hidden later, see [`hidden`].
+//! the last one; and a message may be hidden later, for good or by a rewind: see [`hidden`] and [`hidden_from`].
 
 use std::collections::HashSet;
 
@@ -78,7 +78,8 @@ impl Page {
             view.forget_waiting();
             let messages: Vec<&MessageId> = view.messages.iter().map(|message| &message.id).collect();
             let hidden = hidden(journal, &self.session, self.to, end, messages).await?;
-            view.messages.iter_mut().for_each(|message| message.hidden |= hidden.contains(&message.id));
+            view.hide(&hidden);
+            view.rewind(hidden_from(journal, &self.session, end).await?);
         }
         Ok(view)
     }
@@ -121,6 +122,19 @@ pub(crate) async fn hidden(
         }
     }
     Ok(found)
+}
+
+/// Where the first turn started that rewinds hide at a place, see [`Tip::hidden_from`].
+pub(crate) async fn hidden_from(
+    journal: &dyn Journal,
+    session: &SessionId,
+    at: u64,
+) -> Result<Option<u64>, JournalError> {
+    // Rewinds are rare as well, and to have a tip may take reading facts.
+    if journal.marks(session, MarkKind::Rewound, at.saturating_add(1), 1).await?.is_empty() {
+        return Ok(None);
+    }
+    Ok(tip_at(journal, session, at).await?.hidden_from())
 }
 
 #[cfg(test)]

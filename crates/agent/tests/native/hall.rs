@@ -15,8 +15,8 @@ use tolka_agent::{
     Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
 };
 use tolka_facts::event::{
-    MessageHidden, Model as ModelName, PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered,
-    SessionCreated, Stop, TurnEnded, TurnStarted,
+    MessageHidden, Model as ModelName, PermissionAnswered, PromptQueued, PromptSteered, QuestionAnswered, Rewound,
+    SessionCreated, Stop, TurnEnded, TurnStarted, Unrewound,
 };
 use tolka_facts::{Blobs, Block, Draft, Event, Fact, Hash, Ids, Json, SessionId, Time, TurnId, View};
 use tolka_workspace::command::Shell;
@@ -160,6 +160,25 @@ impl Hall {
         self.memory.stamp(Draft::client(MessageHidden { message }), Vec::new());
     }
 
+    /// Takes the conversation back to before the turn of a message.
+    pub(crate) fn rewind(&self, at: usize) {
+        let view = self.memory.view();
+        let message = &view.messages[at];
+        let rewound = Rewound::to(message.id.clone(), message.started.unwrap(), "c".into());
+        self.memory.stamp(Draft::client(rewound), Vec::new());
+    }
+
+    pub(crate) fn unrewind(&self) {
+        self.memory.stamp(Draft::client(Unrewound::to("c".into())), Vec::new());
+    }
+
+    /// What is hidden when a turn starts stays so.
+    fn bury(&self) {
+        for message in self.memory.view().messages.into_iter().filter(|message| message.rewound) {
+            self.memory.stamp(Draft::tolka(MessageHidden { message: message.id }), Vec::new());
+        }
+    }
+
     /// Nothing may be done without leave.
     pub(crate) fn ask_for_all(&mut self) {
         self.settings.rules = Rules(vec![Rule { permission: "*".into(), pattern: "*".into(), leave: Leave::Ask }]);
@@ -183,6 +202,7 @@ impl Hall {
         let now = Time::from_millis(self.facts().len() as u64);
         let (turn, message) = (self.ids.turn(now), self.ids.message(now));
         self.queue(turn.clone(), message.clone(), content.clone(), context.clone(), None);
+        self.bury();
         self.memory.stamp(Draft::tolka(TurnStarted { turn: turn.clone(), checkpoint: None }), Vec::new());
         let (teller, mut said, switch) = teller(self.ids.clone());
         let mut mind = self.mind.take().unwrap_or_else(|| self.new_mind(&self.memory));

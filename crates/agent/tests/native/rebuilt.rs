@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tolka_agent::native::model::{Input, Message, ModelErrorKind};
+use tolka_agent::native::model::{Input, Message, ModelErrorKind, Output};
 use tolka_facts::event::Finish;
 use tolka_facts::{Block, Event, Fact, Json};
 
@@ -23,6 +23,8 @@ struct Turn {
     steer: Option<usize>,
     /// Which message is hidden before it.
     hide: Option<usize>,
+    /// To before the turn of which message the conversation goes back before it, and whether that is taken back.
+    rewind: Option<(usize, bool)>,
 }
 
 fn lines() -> impl Strategy<Value = Vec<Line>> {
@@ -106,14 +108,16 @@ fn turn() -> impl Strategy<Value = Turn> {
         proptest::option::weighted(0.3, 1..40usize),
         proptest::option::weighted(0.3, 1..20usize),
         proptest::option::weighted(0.2, 0..10usize),
+        proptest::option::weighted(0.3, (0..10usize, any::<bool>())),
     )
-        .prop_map(|(plays, content, context, cancel, steer, hide)| Turn {
+        .prop_map(|(plays, content, context, cancel, steer, hide, rewind)| Turn {
             plays,
             content,
             context,
             cancel,
             steer,
             hide,
+            rewind,
         })
 }
 
@@ -136,8 +140,68 @@ async fn a_call_of_nothing_without_input_is_the_same_afterwards() {
         play.extend(given.map(|given| input(0, given)));
         play.push(ends());
         let (content, context) = (vec![Block::text("Go")], None);
-        let turn = Turn { plays: vec![play], content, context, cancel: None, steer: None, hide: None };
+        let turn = Turn { plays: vec![play], content, context, cancel: None, steer: None, hide: None, rewind: None };
         check(vec![turn], Minds::One).await;
+    }
+}
+
+/// What a rewind takes back is as if it had never been said, for a mind that stays and for a new one, as it is again when
+/// that is taken back.
+#[tokio::test(start_paused = true)]
+async fn what_is_taken_back_is_not_sent() {
+    let plays = || ["one", "two", "three", "four"].map(|words| vec![text(words), ends()]).to_vec();
+    for minds in [Minds::One, Minds::Many] {
+        for (back, expected) in [
+            (None, vec!["Say 1", "one", "Say 2", "two", "Say 3", "three", "Say 4"]),
+            (Some(false), vec!["Say 1", "one", "Say 4"]),
+            (Some(true), vec!["Say 1", "one", "Say 2", "two", "Say 3", "three", "Say 4"]),
+        ] {
+            let script = Script::new(plays());
+            let mut hall = Hall::open(vec![script.clone()]);
+            for n in 1..=3 {
+                hall.say(&format!("Say {n}")).await;
+            }
+            if let Some(is_taken_back) = back {
+                let second = hall.memory.view().messages.iter().position(|message| message.turn != first_turn(&hall));
+                hall.rewind(second.unwrap());
+                if is_taken_back {
+                    hall.unrewind();
+                }
+            }
+            if minds == Minds::Many {
+                hall.renew(vec![script.clone()]);
+            }
+            hall.say("Say 4").await;
+            let sent = script.asked().pop().unwrap().messages;
+            let words: Vec<String> = sent.iter().flat_map(words).collect();
+            assert_eq!(words, expected, "{minds:?}, {back:?}");
+        }
+    }
+}
+
+fn first_turn(hall: &Hall) -> tolka_facts::TurnId {
+    hall.memory.view().messages[0].turn.clone()
+}
+
+fn words(message: &Message) -> Vec<String> {
+    match message {
+        Message::User(inputs) => inputs.iter().filter_map(said).collect(),
+        Message::Model(outputs) => outputs.iter().filter_map(answered).collect(),
+        Message::Results(_) => Vec::new(),
+    }
+}
+
+fn said(input: &Input) -> Option<String> {
+    match input {
+        Input::Text(text) => Some(text.clone()),
+        Input::Image { .. } | Input::File { .. } => None,
+    }
+}
+
+fn answered(output: &Output) -> Option<String> {
+    match output {
+        Output::Text(text) => Some(text.clone()),
+        _ => None,
     }
 }
 
@@ -167,6 +231,12 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
         let messages = hall.memory.view().messages.len();
         if let Some(hidden) = turn.hide.filter(|_| messages > 0) {
             hall.hide(hidden % messages);
+        }
+        if let Some((to, is_taken_back)) = turn.rewind.filter(|_| messages > 0) {
+            hall.rewind(to % messages);
+            if is_taken_back {
+                hall.unrewind();
+            }
         }
         let mut told = 0;
         let content = turn.content.into_iter().map(|block| at_home(block, folder.to_str().unwrap())).collect();

@@ -93,4 +93,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         Partly(&["user_message_chunk"], "the prompt's blocks are told; its key, agent, model and context are not"),
     ),
     ("retry_scheduled", Whole(&["notice"])),
+    ("rewind_failed", Never(REWIND)),
+    ("approved", Never(REWIND)),
+    ("files_moved", Never("the protocol has no word for files that others change")),
+    ("session_forked", Never(DOOR)),
 ];

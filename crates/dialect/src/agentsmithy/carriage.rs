@@ -64,4 +64,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("session_chosen", Never("A client asks which dialog is current.")),
     ("prompt_steered", Never("On this wire `user` begins a turn; the history has it in the turn that took it.")),
     ("retry_scheduled", Never("The wire has no event for a wait.")),
+    ("rewind_failed", Never("Restoring is a request of its own, with its own answer.")),
+    ("approved", Never("Approving is a request of its own, with its own answer.")),
+    ("files_moved", Never("Streams are about turns.")),
+    ("session_forked", Never("Streams are about turns; sessions are listed under /api/dialogs.")),
 ];

@@ -4,7 +4,7 @@
 //! stand in the order that the family's clients know: what was thought, what was said, the calls, the files.
 //!
 //! Turns do not touch each other here, so that the last of them can be folded without those before, and those before
-//! be put in front later. Only what is undone reaches across turns: see [`History::hide`] and [`Event::Rewound`].
+//! be put in front later. Only what is undone reaches across turns: see [`History::hide`] and [`History::rewind`].
 
 use std::collections::HashSet;
 
@@ -79,6 +79,8 @@ struct Group {
     message: MessageId,
     /// The fact that began it.
     at: u64,
+    /// Where its turn started. What was done between turns is of none.
+    started: Option<u64>,
     /// Undone, and not yet for good: it may be brought back until the next turn begins.
     is_rewound: bool,
     /// The user's, in the middle of a turn: what was being said goes on before it.
@@ -104,27 +106,22 @@ impl History {
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
         match &fact.event {
             Event::PromptSteered(_) => self.steered(fact, tip, blobs),
-            Event::TurnStarted(_) => self.groups.retain(|group| !group.is_rewound),
             Event::MessageHidden(e) => self.groups.retain(|group| group.message != e.message),
-            Event::Rewound(e) => {
-                let from = self.groups.iter().position(|group| Some(&group.message) == e.message.as_ref());
-                self.groups.iter_mut().skip(from.unwrap_or(usize::MAX)).for_each(|group| group.is_rewound = true);
-            }
-            Event::Unrewound(_) => self.groups.iter_mut().for_each(|group| group.is_rewound = false),
+            Event::TurnStarted(_) | Event::Rewound(_) | Event::Unrewound(_) => self.rewind(tip.hidden_from()),
             _ => {}
         }
         let groups = &mut self.groups;
         let turn = tip.turn.as_ref();
-        let message = turn.map(|turn| turn.current_message().clone()).unwrap_or_default();
+        let place = Place::of(fact, tip);
         let model = turn.and_then(|turn| turn.step.as_ref()?.model.as_ref().or(turn.model.as_ref()));
         let model = model.or(tip.head.model.as_ref()).map(|model| model.id.clone());
-        self.encoder.tell(fact, tip, blobs, &mut |packet| add(groups, packet, fact.seq, &message, model.as_deref()));
+        self.encoder.tell(fact, tip, blobs, &mut |packet| add(groups, packet, &place, model.as_deref()));
     }
 
     /// A stream cannot tell it, but it was said.
     fn steered(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
         if let Some(queued) = tip.taken.as_ref().filter(|_| tip.turn.is_some()) {
-            let mut group = Group::new(&queued.prompt.message, fact.seq);
+            let mut group = Group::new(&Place { message: queued.prompt.message.clone(), ..Place::of(fact, tip) });
             let words = EntryKind::User { content: prompt_text(Some(queued), blobs), checkpoint: None };
             group.said = Some(Said { idx: fact.seq, words });
             group.is_steered = true;
@@ -141,6 +138,13 @@ impl History {
     /// Leaves out messages that facts after these turns have hidden.
     pub fn hide(&mut self, hidden: &HashSet<MessageId>) {
         self.groups.retain(|group| !hidden.contains(&group.message));
+    }
+
+    /// Leaves out the turns that started at this place or later, as rewinds have them at the end of the session, and no
+    /// others; see [`Tip::hidden_from`].
+    pub fn rewind(&mut self, hidden_from: Option<u64>) {
+        let is_rewound = |group: &Group| group.started.zip(hidden_from).is_some_and(|(started, from)| from <= started);
+        self.groups.iter_mut().for_each(|group| group.is_rewound = is_rewound(group));
     }
 
     /// Those that something was said or done in.
@@ -191,11 +195,27 @@ impl History {
     }
 }
 
+/// Where something is said or done.
+struct Place {
+    message: MessageId,
+    seq: u64,
+    started: Option<u64>,
+}
+
+impl Place {
+    fn of(fact: &Fact, tip: &Tip) -> Self {
+        let turn = tip.turn.as_ref();
+        let message = turn.map(|turn| turn.current_message().clone()).unwrap_or_default();
+        Place { message, seq: fact.seq, started: turn.map(|turn| turn.first_seq) }
+    }
+}
+
 impl Group {
-    fn new(message: &MessageId, at: u64) -> Self {
+    fn new(place: &Place) -> Self {
         Group {
-            message: message.clone(),
-            at,
+            message: place.message.clone(),
+            at: place.seq,
+            started: place.started,
             is_rewound: false,
             is_steered: false,
             reasoning: None,
@@ -230,44 +250,44 @@ impl Group {
     }
 }
 
-fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &MessageId, model: Option<&str>) {
+fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, place: &Place, model: Option<&str>) {
     match packet {
         Packet::User { content, checkpoint } => {
-            let mut group = Group::new(message, seq);
+            let mut group = Group::new(place);
             let checkpoint = checkpoint.map(str::to_owned);
             let words = EntryKind::User { content: content.clone().into_owned(), checkpoint };
-            group.said = Some(Said { idx: seq, words });
+            group.said = Some(Said { idx: place.seq, words });
             groups.push(group);
         }
         Packet::ReasoningStart => {
-            let group = answer(groups, message, seq, |group| group.reasoning.is_none() && group.said.is_none());
+            let group = answer(groups, place, |group| group.reasoning.is_none() && group.said.is_none());
             group.reasoning =
                 Some(EntryKind::Reasoning { content: String::new(), model_name: model.map(str::to_owned) });
         }
         Packet::ChatStart => {
-            let group = answer(groups, message, seq, |group| group.said.is_none());
-            group.said = Some(Said { idx: seq, words: EntryKind::Chat { content: String::new() } });
+            let group = answer(groups, place, |group| group.said.is_none());
+            group.said = Some(Said { idx: place.seq, words: EntryKind::Chat { content: String::new() } });
         }
         Packet::Reasoning { content: piece } => {
             if let Some(EntryKind::Reasoning { content, .. }) =
-                last_of(groups, message).and_then(|g| g.reasoning.as_mut())
+                last_of(groups, &place.message).and_then(|g| g.reasoning.as_mut())
             {
                 content.push_str(piece);
             }
         }
         Packet::Chat { content: piece } => {
-            let said = last_of(groups, message).and_then(|g| g.said.as_mut());
+            let said = last_of(groups, &place.message).and_then(|g| g.said.as_mut());
             if let Some(Said { words: EntryKind::Chat { content }, .. }) = said {
                 content.push_str(piece);
             }
         }
         Packet::ToolCall { id, name, args } => {
             let (id, name, args) = ((*id).to_owned(), (*name).to_owned(), (*args).clone());
-            acting(groups, message, seq).calls.push(EntryKind::ToolCall { id, name, args });
+            acting(groups, place).calls.push(EntryKind::ToolCall { id, name, args });
         }
         Packet::FileEdit { file, diff } => {
             let (file, diff) = ((*file).to_owned(), diff.map(str::to_owned));
-            acting(groups, message, seq).edits.push(EntryKind::FileEdit { file, diff });
+            acting(groups, place).edits.push(EntryKind::FileEdit { file, diff });
         }
         // A history has no segments, and today's server keeps no errors in it.
         Packet::ChatEnd
@@ -281,31 +301,20 @@ fn add(groups: &mut Vec<Group>, packet: &Packet<'_>, seq: u64, message: &Message
 
 /// The group that new words go to: the last one, if it has not acted yet, there is room for them, and nobody has said
 /// something since: an index is never less than the one before it.
-fn answer<'a>(
-    groups: &'a mut Vec<Group>,
-    message: &MessageId,
-    seq: u64,
-    has_room: impl Fn(&Group) -> bool,
-) -> &'a mut Group {
+fn answer<'a>(groups: &'a mut Vec<Group>, place: &Place, has_room: impl Fn(&Group) -> bool) -> &'a mut Group {
     let is_last = groups.last().is_some_and(|group| !group.is_steered);
     let goes_on = |group: &Group| is_last && !group.has_acted() && has_room(group);
-    last_or_new(groups, message, seq, goes_on)
+    last_or_new(groups, place, goes_on)
 }
 
-fn acting<'a>(groups: &'a mut Vec<Group>, message: &MessageId, seq: u64) -> &'a mut Group {
-    last_or_new(groups, message, seq, |_| true)
+fn acting<'a>(groups: &'a mut Vec<Group>, place: &Place) -> &'a mut Group {
+    last_or_new(groups, place, |_| true)
 }
 
-fn last_or_new<'a>(
-    groups: &'a mut Vec<Group>,
-    message: &MessageId,
-    seq: u64,
-    goes_on: impl Fn(&Group) -> bool,
-) -> &'a mut Group {
-    // What comes after a rewind is not undone by it.
-    let may_go_on = |group: &Group| !group.is_rewound && !group.is_users() && goes_on(group);
-    let at = last_at(groups, message).filter(|at| may_go_on(&groups[*at])).unwrap_or_else(|| {
-        groups.push(Group::new(message, seq));
+fn last_or_new<'a>(groups: &'a mut Vec<Group>, place: &Place, goes_on: impl Fn(&Group) -> bool) -> &'a mut Group {
+    let may_go_on = |group: &Group| !group.is_users() && goes_on(group);
+    let at = last_at(groups, &place.message).filter(|at| may_go_on(&groups[*at])).unwrap_or_else(|| {
+        groups.push(Group::new(place));
         groups.len() - 1
     });
     &mut groups[at]

@@ -1,7 +1,8 @@
 //! How many events a history has, without what they say.
 //!
-//! It can start at any idle moment from the [`Counts`] of what is before. Only what is undone reaches further back, and
-//! then [`Tally::missing`] says so: the counts are right unless something of these messages is before that moment.
+//! It can start at any idle moment from the [`Counts`] of what is before. Only what is undone reaches further back. Of
+//! messages that were hidden for good [`Tally::missing`] says so: the counts are right unless something of these is
+//! before that moment. Of turns that rewinds have hidden the tip says where they start.
 
 use serde::{Deserialize, Serialize};
 use tolka_facts::{Blobs, Event, Fact, MessageId, Tip};
@@ -12,14 +13,13 @@ use super::packet::Packet;
 /// Events of all kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    pub shown: usize,
-    /// Undone, and not yet for good.
-    pub rewound: usize,
+    /// But for those of messages that were hidden for good.
+    pub told: usize,
 }
 
 impl Counts {
     /// Changes with what the encoder tells: counts of another version are not these.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +35,8 @@ pub struct Tally {
 struct Run {
     message: MessageId,
     events: usize,
-    is_rewound: bool,
+    /// Where their turn started, if they are in one.
+    started: Option<u64>,
 }
 
 impl Tally {
@@ -47,41 +48,38 @@ impl Tally {
         self.counts
     }
 
-    /// Messages that were undone and that nothing in these facts is of.
+    /// How many are shown at a tip. Turns that it hides must be among those that were counted here.
+    pub fn shown(&self, tip: &Tip) -> usize {
+        let is_hidden = |run: &&Run| run.started.is_some_and(|started| tip.hides(started));
+        self.counts.told - self.runs.iter().filter(is_hidden).map(|run| run.events).sum::<usize>()
+    }
+
+    /// Messages that were hidden and that nothing in these facts is of.
     pub fn missing(&self) -> &[MessageId] {
         &self.missing
     }
 
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
-        match &fact.event {
-            Event::TurnStarted(_) if self.counts.rewound > 0 => {
-                self.runs.retain(|run| !run.is_rewound);
-                self.counts.rewound = 0;
-            }
-            Event::MessageHidden(e) => self.hide(&e.message),
-            Event::Rewound(e) => e.message.iter().for_each(|message| self.rewind(message)),
-            Event::Unrewound(_) => {
-                self.runs.iter_mut().for_each(|run| run.is_rewound = false);
-                self.counts.shown += std::mem::take(&mut self.counts.rewound);
-            }
-            _ => {}
+        if let Event::MessageHidden(e) = &fact.event {
+            self.hide(&e.message);
         }
+        let started = tip.turn.as_ref().map(|turn| turn.first_seq);
         if let (Event::PromptSteered(_), Some(queued), Some(_)) = (&fact.event, &tip.taken, &tip.turn) {
-            self.add(queued.prompt.message.clone(), 1);
+            self.add(queued.prompt.message.clone(), started, 1);
         }
         let mut events = 0;
         self.encoder.tell(fact, tip, blobs, &mut |packet| events += usize::from(is_event(packet)));
         if events > 0 {
             let message = tip.turn.as_ref().map(|turn| turn.current_message().clone()).unwrap_or_default();
-            self.add(message, events);
+            self.add(message, started, events);
         }
     }
 
-    fn add(&mut self, message: MessageId, events: usize) {
-        self.counts.shown += events;
-        match self.runs.last_mut().filter(|run| run.message == message && !run.is_rewound) {
+    fn add(&mut self, message: MessageId, started: Option<u64>, events: usize) {
+        self.counts.told += events;
+        match self.runs.last_mut().filter(|run| run.message == message && run.started == started) {
             Some(run) => run.events += events,
-            None => self.runs.push(Run { message, events, is_rewound: false }),
+            None => self.runs.push(Run { message, events, started }),
         }
     }
 
@@ -90,24 +88,12 @@ impl Tally {
         let counts = &mut self.counts;
         self.runs.retain(|run| {
             if run.message == *message {
-                *if run.is_rewound { &mut counts.rewound } else { &mut counts.shown } -= run.events;
+                counts.told -= run.events;
             }
             run.message != *message
         });
         if self.runs.len() == known {
             self.missing.push(message.clone());
-        }
-    }
-
-    fn rewind(&mut self, message: &MessageId) {
-        let Some(from) = self.runs.iter().position(|run| run.message == *message) else {
-            self.missing.push(message.clone());
-            return;
-        };
-        for run in self.runs.iter_mut().skip(from).filter(|run| !run.is_rewound) {
-            run.is_rewound = true;
-            self.counts.shown -= run.events;
-            self.counts.rewound += run.events;
         }
     }
 }

@@ -74,4 +74,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("session_chosen", Never("the server's own affairs are not on this wire")),
     ("prompt_steered", Never("prompts are not on the wire; it is a row among those of its turn")),
     ("retry_scheduled", Never("the wire has no packet for a wait")),
+    ("rewind_failed", Never("the wire cannot take back what it told")),
+    ("approved", Never("the wire has no checkpoints")),
+    ("files_moved", Never("clients ask the routes for the files")),
+    ("session_forked", Never("a stream tells of turns; clients ask the routes for the session")),
 ];

@@ -3,8 +3,8 @@
 //! The rows are made from the encoder's own packets, so a reload cannot differ from what was streamed.
 //! Chunks become one row per run; of a tool the end is kept; plan and usage once per turn.
 //!
-//! The rows of a turn are settled when the next one starts, but for messages that are hidden later: who knows which
-//! those are can take the rows away turn by turn, and need not hold a session whole.
+//! The rows of a turn are settled when the next one starts, but for messages and turns that are hidden later: who knows
+//! which those are can take the rows away turn by turn, and need not hold a session whole.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,6 +38,9 @@ pub struct Row {
     /// The fact since which it is a row of its turn: what was hidden before did not hide it.
     #[serde(skip)]
     since: u64,
+    /// Where its turn started.
+    #[serde(skip)]
+    started: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -90,12 +93,14 @@ pub struct Rows {
     open: Option<usize>,
     /// Calls of the turn that have shown lists of todos.
     todos: HashSet<CallId>,
+    /// Turns from here on are taken back, and may come again.
+    hidden_from: Option<u64>,
 }
 
 impl Rows {
     pub fn new(profile: Profile) -> Self {
         let (encoder, rows, queued, todos) = (Encoder::new(profile), Vec::new(), Vec::new(), HashSet::new());
-        Rows { encoder, rows, queued, open: None, todos }
+        Rows { encoder, rows, queued, open: None, todos, hidden_from: None }
     }
 
     pub fn apply(&mut self, fact: &Fact, tip: &Tip, blobs: &dyn Blobs) {
@@ -115,6 +120,7 @@ impl Rows {
             }
             _ => {}
         }
+        self.hidden_from = tip.hidden_from();
         for (waiting, (_, row)) in self.queued.iter_mut().enumerate() {
             row.turn_index = tip.head.turns + waiting as u64;
         }
@@ -131,16 +137,18 @@ impl Rows {
 
     /// In the order of the wire: by turn, then by time.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().chain(self.queued.iter().map(|(_, row)| row))
+        self.rows.iter().filter(|row| !row.is_rewound(self.hidden_from)).chain(self.queued.iter().map(|(_, row)| row))
     }
 
-    /// Takes the rows of turns that a later one has followed. `hidden` says where messages are hidden, now or later.
-    pub fn take_settled(&mut self, hidden: &HashMap<MessageId, u64>) -> Vec<Row> {
+    /// Takes the rows of turns that a later one has followed. `hidden` says where messages are hidden, now or later, and
+    /// `hidden_from` what rewinds hide at the end of the session.
+    pub fn take_settled(&mut self, hidden: &HashMap<MessageId, u64>, hidden_from: Option<u64>) -> Vec<Row> {
         let Some(last) = self.rows.last().map(|row| row.turn_index) else { return Vec::new() };
         let settled = self.rows.partition_point(|row| row.turn_index < last);
         self.open = self.open.and_then(|at| at.checked_sub(settled));
         let mut rows: Vec<Row> = self.rows.drain(..settled).collect();
-        rows.retain(|row| hidden.get(&row.message).is_none_or(|hidden| *hidden < row.since));
+        let is_hidden = |row: &Row| hidden.get(&row.message).is_some_and(|hidden| *hidden >= row.since);
+        rows.retain(|row| !is_hidden(row) && !row.is_rewound(hidden_from));
         rows
     }
 
@@ -150,6 +158,7 @@ impl Rows {
             let (_, mut row) = self.queued.remove(at);
             row.turn_index = tip.turn.as_ref().map_or(0, |turn| turn.index);
             row.since = fact.seq;
+            row.started = tip.turn.as_ref().map(|turn| turn.first_seq);
             self.rows.push(row);
         }
     }
@@ -226,6 +235,12 @@ impl Rows {
     }
 }
 
+impl Row {
+    fn is_rewound(&self, hidden_from: Option<u64>) -> bool {
+        self.started.zip(hidden_from).is_some_and(|(started, from)| from <= started)
+    }
+}
+
 fn row(message_metadata: RowMetadata, key: Option<Key>, n: usize, fact: &Fact, tip: &Tip) -> Row {
     let turn = tip.turn.as_ref().or(tip.ended_turn.as_ref());
     Row {
@@ -239,6 +254,7 @@ fn row(message_metadata: RowMetadata, key: Option<Key>, n: usize, fact: &Fact, t
         message: turn.map(|turn| turn.current_message().clone()).unwrap_or_default(),
         key,
         since: fact.seq,
+        started: turn.map(|turn| turn.first_seq),
     }
 }
 
@@ -266,6 +282,7 @@ fn user_row(prompt: &PromptQueued, fact: &Fact, blobs: &dyn Blobs) -> Row {
         message: prompt.message.clone(),
         key: None,
         since: fact.seq,
+        started: None,
     }
 }
 

@@ -110,4 +110,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("session_chosen", Never(SERVER)),
     ("prompt_steered", Never("The prompt is not on the wire.")),
     ("retry_scheduled", Never("The wire has no packet for a wait.")),
+    ("rewind_failed", Never(HISTORY)),
+    ("approved", Never(HISTORY)),
+    ("files_moved", Never(SERVER)),
+    ("session_forked", Never("The stream is the session's; nothing opens it.")),
 ];

@@ -107,4 +107,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
              its end, and read back from the time in the event's id",
         ),
     ),
+    ("rewind_failed", Never("the request is answered with what went wrong")),
+    ("approved", Never("the wire has no approvals")),
+    ("files_moved", Never("clients ask for the files")),
+    ("session_forked", Never("the session is told when it is created")),
 ];

@@ -121,17 +121,36 @@ fn what_was_undone_or_hidden_is_left_out() {
     let mut session = told();
     session.end(Stop::EndTurn).tell(MessageHidden { message: MessageId::from("msg_2") });
     assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first.", "More", "So f"]);
-    let rewound = |message: &str| Rewound::to(MessageId::from(message), "c".into());
-    session.tell(rewound("msg_trn_2"));
+    let (first, second) = (starts(&session)[0], starts(&session)[1]);
+    session.tell(rewound(Some(second)));
     assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first."]);
+    session.tell(rewound(Some(first)));
+    assert!(contents(&session).is_empty());
+    session.tell(Unrewound::to("c".into()));
+    assert_eq!(contents(&session), ["Hello", "Hm", "I'll look first."], "one after the other");
     session.tell(Unrewound::to("c".into()));
     assert_eq!(contents(&session).len(), 5);
-    session.tell(rewound("msg_1")).prompt("trn_3", "Again");
-    assert_eq!(contents(&session), ["Hello", "Again"]);
+    session.tell(Rewound { message: None, ..rewound(Some(first)) });
+    assert_eq!(contents(&session).len(), 5, "only the files went back");
+    session.tell(rewound(Some(second)));
+    for message in ["msg_trn_2", "msg_3"] {
+        session.tell(MessageHidden { message: MessageId::from(message) });
+    }
+    session.prompt("trn_3", "Again").end(Stop::EndTurn);
+    let rest = contents(&session);
+    assert_eq!((&*rest[0], rest.last().map(String::as_str)), ("Hello", Some("Again")));
+    assert!(!rest.iter().any(|said| said == "More"), "hidden for good: {rest:?}");
     session.tell(Unrewound::to("c".into()));
-    assert_eq!(contents(&session), ["Hello", "Again"], "another turn has begun since");
-    session.tell(rewound("msg_unknown"));
-    assert_eq!(contents(&session), ["Hello", "Again"]);
+    assert_eq!(contents(&session), rest, "another turn has begun since");
+}
+
+fn starts(session: &Session) -> Vec<u64> {
+    let started = session.facts.iter().filter(|fact| matches!(fact.event, Event::TurnStarted(_)));
+    started.map(|fact| fact.seq).collect()
+}
+
+fn rewound(from: Option<u64>) -> Rewound {
+    Rewound { from, ..Rewound::to(MessageId::from("msg_1"), 0, "c".into()) }
 }
 
 #[test]
@@ -144,12 +163,12 @@ fn a_tally_says_which_messages_it_cannot_count() {
     let counted = |message: &str| {
         let mut session = Session { facts: session.facts.clone(), ..Session::new() };
         session.tell(MessageHidden { message: MessageId::from(message) });
-        let (mut tip, mut tally) = (tip.clone(), Tally::since(Counts { shown: 7, rewound: 0 }));
+        let (mut tip, mut tally) = (tip.clone(), Tally::since(Counts { told: 7 }));
         for fact in &session.facts[ended..] {
             tip.apply(fact);
             tally.apply(fact, &tip, &session.blobs);
         }
-        (tally.counts().shown, tally.missing().to_vec())
+        (tally.shown(&tip), tally.missing().to_vec())
     };
     assert_eq!(counted("msg_trn_2"), (7, vec![]));
     assert_eq!(counted("msg_2").1, [MessageId::from("msg_2")]);
@@ -237,7 +256,7 @@ proptest! {
             tip.apply(fact);
             tally.apply(fact, &tip, &session.blobs);
             let so_far = folded(&session, &mut Tip::default(), &session.facts[..at]).page(usize::MAX, None);
-            prop_assert_eq!(tally.counts().shown, so_far.total_events);
+            prop_assert_eq!(tally.shown(&tip), so_far.total_events);
             if tip.is_idle() {
                 idle.push((at, tip.clone(), tally.counts()));
             }
@@ -250,12 +269,15 @@ proptest! {
         }
         if since.missing().is_empty() {
             prop_assert_eq!(since.counts(), tally.counts());
+            if tip.hidden_from().is_none_or(|hidden| hidden > from as u64) {
+                prop_assert_eq!(since.shown(&tip), tally.shown(&tip));
+            }
         }
     }
 }
 
-/// At its idle moments, in turn: a message that was told is hidden, or all from it on is undone, or that is taken back, or
-/// nothing is.
+/// At its idle moments, in turn: a message that was told is hidden, or all from some turn on is undone, or that is taken
+/// back, or nothing is.
 fn undone(mut session: Session, undo: &[(u8, prop::sample::Index)]) -> Session {
     let (facts, mut undo) = (std::mem::take(&mut session.facts), undo.iter().cycle());
     let (mut tip, mut told) = (Tip::default(), vec![MessageId::from("msg_unknown")]);
@@ -267,7 +289,10 @@ fn undone(mut session: Session, undo: &[(u8, prop::sample::Index)]) -> Session {
             let (message, checkpoint) = (which.get(&told).clone(), "c".to_owned());
             match how {
                 0 => session.tell(MessageHidden { message }),
-                1 => session.tell(Rewound::to(message, checkpoint)),
+                1 => {
+                    let starts = starts(&session);
+                    session.tell(rewound((!starts.is_empty()).then(|| *which.get(&starts))))
+                }
                 2 => session.tell(Unrewound::to(checkpoint)),
                 _ => &mut session,
             };

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{Profile, Rows};
 use tolka_facts::event::{
-    Failed, FailureKind, MessageHidden, OutputAppended, PlanSet, PromptDropped, PromptSteered, Stop, TextAppended,
-    ThoughtAppended, ToolChanged, TurnStarted, UsageSet,
+    Failed, FailureKind, MessageHidden, OutputAppended, PlanSet, PromptDropped, PromptSteered, Rewound, Stop,
+    TextAppended, ThoughtAppended, ToolChanged, TurnStarted, Unrewound, UsageSet,
 };
 use tolka_facts::{CallId, Event, MessageId, NoBlobs, PartId, Tip, ToolStatus, TurnId};
 
@@ -151,7 +151,9 @@ fn rows_that_are_taken_as_they_settle_are_all_rows() {
     session.tell(say("b")).tell(hide("msg_trn_2")).tell(say("c")).tell(plan()).end(Stop::EndTurn).tell(plan());
     session.tell(PromptDropped { turn: TurnId::from("trn_3") }).tell(queued("trn_5", "five"));
     session.tell(TurnStarted { turn: TurnId::from("trn_4"), checkpoint: None });
-    session.tell(say("d")).tell(hide("msg_trn_1")).tell(hide("msg_trn_2"));
+    session.tell(say("d")).tell(hide("msg_trn_1")).tell(hide("msg_trn_2")).end(Stop::EndTurn);
+    let second = session.facts.iter().filter(|fact| matches!(fact.event, Event::TurnStarted(_))).nth(1).unwrap().seq;
+    session.tell(Rewound::to(MessageId::from("msg_trn_2"), second, "c".into())).tell(Unrewound::to("c".into()));
     for end in 0..=session.facts.len() {
         let told = Session { facts: session.facts[..end].to_vec() };
         let mut hidden = HashMap::new();
@@ -161,10 +163,12 @@ fn rows_that_are_taken_as_they_settle_are_all_rows() {
             }
         }
         let (mut rows, mut tip, mut taken) = (Rows::new(Profile::Documented), Tip::default(), Vec::new());
+        told.facts.iter().for_each(|fact| tip.apply(fact));
+        let (hidden_from, mut tip) = (tip.hidden_from(), Tip::default());
         for fact in &told.facts {
             tip.apply(fact);
             rows.apply(fact, &tip, &NoBlobs);
-            taken.extend(rows.take_settled(&hidden));
+            taken.extend(rows.take_settled(&hidden, hidden_from));
         }
         assert!(
             rows.rows().filter(|row| row.turn_index < tip.head.turns).all(|row| row.turn_index + 1 >= tip.head.turns)

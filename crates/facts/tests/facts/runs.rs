@@ -23,6 +23,20 @@ enum Act {
     Beside(u8, String),
     EndStep,
     End,
+    /// Back to before one of the turns, of those that are hidden too.
+    Rewind(u8, Gone),
+    Unrewind,
+    Settle(u8),
+}
+
+/// What goes back.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Gone {
+    Files,
+    Conversation,
+    Both,
+    /// Nothing: it failed.
+    Nothing,
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -41,7 +55,14 @@ fn act() -> impl Strategy<Value = Act> {
         3 => (0..6u8, ".{0,8}").prop_map(|(which, text)| Act::Beside(which, text)),
         1 => Just(Act::EndStep),
         2 => Just(Act::End),
+        2 => (any::<u8>(), gone()).prop_map(|(turn, gone)| Act::Rewind(turn, gone)),
+        2 => Just(Act::Unrewind),
+        2 => (0..5u8).prop_map(Act::Settle),
     ]
+}
+
+fn gone() -> impl Strategy<Value = Gone> {
+    prop_oneof![Just(Gone::Files), Just(Gone::Conversation), Just(Gone::Both), Just(Gone::Nothing)]
 }
 
 pub(crate) fn run() -> impl Strategy<Value = Vec<Fact>> {
@@ -60,6 +81,12 @@ struct Stage {
     turn: Option<TurnId>,
     step: Option<MessageId>,
     asks: Vec<(RequestId, bool)>,
+    /// Where turns started, with their prompts and answers.
+    turns: Vec<(u64, Vec<MessageId>)>,
+    /// Of the prompts that wait.
+    prompts: Vec<(TurnId, MessageId)>,
+    /// What can be taken back: from where each hides.
+    rewinds: Vec<Option<u64>>,
 }
 
 impl Stage {
@@ -81,7 +108,81 @@ impl Stage {
             }
             let turn = self.queue.remove(0);
             self.turn = Some(turn.clone());
-            self.tell(TurnStarted { turn, checkpoint: None });
+            self.bury();
+            let checkpoint = self.made.is_multiple_of(2).then(|| format!("c{}", self.made));
+            self.tell(TurnStarted { turn: turn.clone(), checkpoint });
+            self.turns.push((self.facts.len() as u64, Vec::new()));
+            self.joins(&turn);
+        }
+    }
+
+    /// The prompt is part of the turn that runs.
+    fn joins(&mut self, turn: &TurnId) {
+        let at = self.prompts.iter().position(|(queued, _)| queued == turn).unwrap();
+        let (_, message) = self.prompts.remove(at);
+        self.turns.last_mut().unwrap().1.push(message);
+    }
+
+    /// What is hidden stays so: it is said of every message before the next turn starts.
+    fn bury(&mut self) {
+        let from = self.rewinds.drain(..).flatten().min().unwrap_or(u64::MAX);
+        let hidden: Vec<MessageId> =
+            self.turns.iter().filter(|(started, _)| *started >= from).flat_map(|(_, of)| of.clone()).collect();
+        hidden.into_iter().for_each(|message| self.tell(MessageHidden { message }));
+        self.turns.retain(|(started, _)| *started < from);
+    }
+
+    fn rewind(&mut self, which: u8, gone: Gone) {
+        self.play(Act::End);
+        let Some((started, messages)) = self.turns.get(usize::from(which) % self.turns.len().max(1)) else { return };
+        let talks = matches!(gone, Gone::Conversation | Gone::Both);
+        let (from, message) = (Some(*started).filter(|_| talks), messages.first().filter(|_| talks).cloned());
+        let checkpoint = (gone != Gone::Conversation).then(|| format!("c{started}"));
+        self.tell(RewindStarted {
+            checkpoint: checkpoint.clone(),
+            message: message.clone(),
+            before: Some("now".into()),
+            from,
+            overwrite: [Overwrite::Nothing, Overwrite::All, Overwrite::These(vec!["a".into()])][usize::from(which) % 3]
+                .clone(),
+            undoes: None,
+            resets: false,
+        });
+        if gone == Gone::Nothing {
+            return self.tell(RewindFailed { message: "full".into() });
+        }
+        self.rewinds.push(from);
+        self.tell(Rewound {
+            checkpoint,
+            message,
+            files: vec!["a".into()],
+            before: Some("now".into()),
+            after: Some("then".into()),
+            from,
+            kept: vec![KeptFile { path: "b".into(), why: KeptWhy::Conflict }],
+            changes: Some(changes(1)),
+            total: Some(changes(u64::from(which))),
+            resets: which.is_multiple_of(7),
+        });
+    }
+
+    fn settle(&mut self, how: u8) {
+        let saved = |moment, turn| CheckpointSaved {
+            moment: Some(moment),
+            turn,
+            changes: Some(changes(2)),
+            total: Some(changes(3)),
+            ..CheckpointSaved::of("saved".into(), 3)
+        };
+        match how {
+            0 => match self.turn.clone() {
+                Some(turn) => self.tell(saved(Moment::AfterTurn, Some(turn))),
+                None => self.tell(saved(Moment::BeforeRewind, None)),
+            },
+            1 => self.tell(saved(Moment::Asked, None)),
+            2 => self.tell(Approved { checkpoint: "saved".into(), message: None }),
+            3 => self.tell(FilesMoved { by: SessionId::from("ses_2"), changes: changes(2) }),
+            _ => self.tell(SessionForked { from: SessionId::from("ses_0"), seq: 7, checkpoint: Some("saved".into()) }),
         }
     }
 
@@ -90,6 +191,7 @@ impl Stage {
         if self.step.is_none() {
             let message = MessageId::from(format!("msg_{}", self.name()));
             self.step = Some(message.clone());
+            self.turns.last_mut().unwrap().1.push(message.clone());
             self.tell(StepStarted { message, model: None });
         }
     }
@@ -100,6 +202,7 @@ impl Stage {
                 let turn = TurnId::from(format!("trn_{}", self.name()));
                 let message = MessageId::from(format!("msg_{}", self.name()));
                 self.queue.push(turn.clone());
+                self.prompts.push((turn.clone(), message.clone()));
                 let content = vec![Block::text(text)];
                 self.tell(PromptQueued {
                     turn,
@@ -114,6 +217,7 @@ impl Stage {
             }
             Act::Drop => {
                 if let Some(turn) = self.queue.pop() {
+                    self.prompts.retain(|(queued, _)| *queued != turn);
                     self.tell(PromptDropped { turn });
                 }
             }
@@ -121,6 +225,7 @@ impl Stage {
                 if let Some(into) = self.turn.clone()
                     && let Some(turn) = self.queue.pop()
                 {
+                    self.joins(&turn);
                     self.tell(PromptSteered { turn, into });
                 }
             }
@@ -217,6 +322,14 @@ impl Stage {
                     self.tell(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None });
                 }
             }
+            Act::Rewind(which, gone) => self.rewind(which, gone),
+            Act::Unrewind => {
+                if self.turn.is_none() && self.rewinds.pop().is_some() {
+                    let (kept, total) = (Vec::new(), Some(changes(4)));
+                    self.tell(Unrewound { kept, total, ..Unrewound::to("now".into()) });
+                }
+            }
+            Act::Settle(how) => self.settle(how),
         }
     }
 
@@ -238,4 +351,12 @@ impl Stage {
             }),
         }
     }
+}
+
+fn changes(lines: u64) -> Changes {
+    let stat =
+        |path: &str, operation| FileStat { path: path.into(), operation, added: lines, removed: 1, told: lines > 1 };
+    let files =
+        vec![stat("a", FileOperation::Update), stat("b", FileOperation::Create), stat("c", FileOperation::Delete)];
+    Changes { files, count: lines + 2, added: lines, removed: 3 }
 }

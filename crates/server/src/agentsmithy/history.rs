@@ -5,13 +5,12 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use tolka_dialect::agentsmithy::History;
 use tolka_facts::SessionId;
-use tolka_journal::MarkKind;
 
 use super::total::total;
 use super::{Answered, Params, find, number};
 use crate::app::App;
 use crate::fault::Fault;
-use crate::past::{Page, Reach, hidden};
+use crate::past::{Page, Reach, hidden, hidden_from};
 use crate::stream::JournalBlobs;
 
 /// As many messages as the real server gives unless it is asked for more or fewer.
@@ -47,10 +46,7 @@ impl Reading<'_> {
         let mut history = History::new(self.session.clone());
         let mut to = before.map_or(self.end, |before| before.saturating_sub(1).min(self.end));
         let mut turns = TURNS;
-        // A rewind takes back what is before it up to a message that may stand anywhere. (Nothing rewinds yet.)
-        if !journal.marks(&self.session, MarkKind::Rewound, u64::MAX, 1).await?.is_empty() {
-            (to, turns) = (self.end, usize::MAX);
-        }
+        let hidden_from = hidden_from(journal, &self.session, self.end).await?;
         let before = before.unwrap_or(u64::MAX);
         loop {
             let page = Page::back_from(journal, &self.session, to, Reach::turns(turns)).await?;
@@ -58,6 +54,7 @@ impl Reading<'_> {
             let gone = hidden(journal, &self.session, end, self.end, part.messages()).await?;
             history.prepend(part);
             history.hide(&gone);
+            history.rewind(hidden_from);
             if history.said_before(before) > limit || !page.has_more() {
                 return Ok(history);
             }

@@ -20,8 +20,10 @@ pub(super) async fn total(app: &App, session: &SessionId, end: u64) -> Result<us
     loop {
         let (tip, counts) = start(journal, session, from).await?;
         let since = tip.seq;
-        let (tally, idle) = counted(app, Page { session: session.clone(), tip, to: end }, counts).await?;
-        if let Some(place) = earliest(journal, session, tally.missing(), since).await? {
+        let (tally, tip, idle) = counted(app, Page { session: session.clone(), tip, to: end }, counts).await?;
+        let hidden = earliest(journal, session, tally.missing(), since).await?;
+        let rewound = tip.hidden_from().filter(|from| *from <= since);
+        if let Some(place) = hidden.into_iter().chain(rewound).min() {
             // These counts are not right any more. Those from before it are.
             from = place.saturating_sub(1);
             continue;
@@ -29,7 +31,7 @@ pub(super) async fn total(app: &App, session: &SessionId, end: u64) -> Result<us
         if let Some(kept) = idle.filter(|kept| kept.seq - since >= KEEP_EVERY) {
             keep(journal, session, kept).await;
         }
-        return Ok(tally.counts().shown);
+        return Ok(tally.shown(&tip));
     }
 }
 
@@ -67,8 +69,8 @@ async fn start(journal: &dyn Journal, session: &SessionId, to: u64) -> Result<(T
     })
 }
 
-/// The events of a page after those before it, and what can be kept: the counts at its last idle moment.
-async fn counted(app: &App, page: Page, counts: Counts) -> Result<(Tally, Option<Kept>), JournalError> {
+/// The events of a page after those before it, the tip at its end, and what can be kept: the counts at its last idle moment.
+async fn counted(app: &App, page: Page, counts: Counts) -> Result<(Tally, Tip, Option<Kept>), JournalError> {
     let blobs = JournalBlobs::new(app.journal().clone());
     let (mut tip, mut tally, mut idle) = (page.tip.clone(), Tally::since(counts), None);
     page.each(app.journal().as_ref(), |fact| {
@@ -81,7 +83,7 @@ async fn counted(app: &App, page: Page, counts: Counts) -> Result<(Tally, Option
     .await?;
     blobs.check()?;
     let kept = idle.and_then(|(seq, counts)| Some(Kept { seq, idle: true, state: serde_json::to_vec(&counts).ok()? }));
-    Ok((tally, kept))
+    Ok((tally, tip, kept))
 }
 
 /// Counts that cannot be kept, on a full disk say, must not refuse a page.

@@ -11,6 +11,7 @@ use super::{Answered, PAGE, fact_at, find};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::listing::{Items, Lister, list};
+use crate::past;
 use crate::stream::JournalBlobs;
 
 pub(super) async fn messages(State(app): State<App>, Path(id): Path<String>) -> Answered {
@@ -25,6 +26,8 @@ struct Messages {
     end: u64,
     /// Where messages are hidden; rows are gone before the fold comes to it.
     hidden: HashMap<MessageId, u64>,
+    /// What rewinds hide at the end.
+    hidden_from: Option<u64>,
     blobs: JournalBlobs,
     rows: Rows,
     tip: Tip,
@@ -39,9 +42,10 @@ impl Messages {
                 hidden.insert(e.message.clone(), seq);
             }
         }
+        let hidden_from = past::hidden_from(app.journal().as_ref(), &session, end).await?;
         let blobs = JournalBlobs::new(app.journal().clone());
         let (rows, tip) = (Rows::new(Profile::Current), Tip::default());
-        Ok(Messages { app: app.clone(), session, end, hidden, blobs, rows, tip })
+        Ok(Messages { app: app.clone(), session, end, hidden, hidden_from, blobs, rows, tip })
     }
 }
 
@@ -54,7 +58,7 @@ impl Lister for Messages {
             self.rows.apply(&entry.fact, &self.tip, &self.blobs);
         }
         self.blobs.check()?;
-        self.rows.take_settled(&self.hidden).iter().for_each(|row| items.push(row));
+        self.rows.take_settled(&self.hidden, self.hidden_from).iter().for_each(|row| items.push(row));
         let has_more = !page.is_empty() && self.tip.seq < self.end;
         if !has_more {
             self.rows.rows().for_each(|row| items.push(row));

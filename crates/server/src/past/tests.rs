@@ -162,6 +162,7 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
     known.stop = message.stop.or(known.stop);
     known.failure = message.failure.or_else(|| known.failure.take());
     known.hidden |= message.hidden;
+    known.rewound |= message.rewound;
 }
 
 #[test]

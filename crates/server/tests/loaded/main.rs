@@ -22,7 +22,7 @@ use tolka_agent::Pace;
 use tolka_facts::event::{
     ArtifactKind, ArtifactSaved, Command, CommandsSet, MessageHidden, Noticed, Rewound, Unrewound,
 };
-use tolka_facts::{Event, Fact, MessageId};
+use tolka_facts::{Event, Fact, MessageId, Tip};
 
 use crate::house::House;
 use crate::seed::{long, seeded, seeded_after};
@@ -86,11 +86,13 @@ async fn compare(house: &House, facts: &[Fact], limits: &[usize]) {
 enum Undo {
     Hide,
     Rewind,
+    RewindTwice,
     RewindAndBack,
 }
 
 fn undo() -> impl Strategy<Value = (Undo, Index, Index)> {
-    let how = prop_oneof![4 => Just(Undo::Hide), 1 => Just(Undo::Rewind), 1 => Just(Undo::RewindAndBack)];
+    let rewind = prop_oneof![Just(Undo::Rewind), Just(Undo::RewindTwice), Just(Undo::RewindAndBack)];
+    let how = prop_oneof![Just(Undo::Hide), rewind];
     (how, any::<Index>(), any::<Index>())
 }
 
@@ -106,18 +108,34 @@ fn changed(mut facts: Vec<Fact>, undo: Option<(Undo, Index, Index)>) -> Vec<Fact
     }
     let told: Vec<MessageId> = facts.iter().filter_map(|fact| fact.event.message().cloned()).collect();
     let Some((how, which, moment)) = undo.filter(|_| !told.is_empty()) else { return facts };
-    let (message, at) = (which.get(&told).clone(), moment.index(facts.len() + 1));
+    let message = which.get(&told).clone();
+    // Only while no turn runs is anything taken back.
+    let idle = idle(&facts);
+    let at = if matches!(how, Undo::Hide) { moment.index(facts.len() + 1) } else { *moment.get(&idle) };
+    let started: Vec<u64> = seed::starts(&facts[..at]).into_iter().flatten().collect();
     let checkpoint = || "c".to_owned();
-    let rewound = || Rewound::to(message.clone(), checkpoint());
+    let from = if started.is_empty() { 0 } else { *which.get(&started) };
+    let rewound = || Rewound::to(message.clone(), from, checkpoint());
     let events: Vec<Event> = match how {
         Undo::Hide => vec![MessageHidden { message }.into()],
         Undo::Rewind => vec![rewound().into()],
+        Undo::RewindTwice => vec![rewound().into(), rewound().into()],
         Undo::RewindAndBack => vec![rewound().into(), Unrewound::to(checkpoint()).into()],
     };
     let stamped = |event: Event| Fact { event, ..facts[0].clone() };
     let undone: Vec<Fact> = events.into_iter().map(stamped).collect();
     facts.splice(at..at, undone);
     facts
+}
+
+/// How many facts there are when no turn runs.
+fn idle(facts: &[Fact]) -> Vec<usize> {
+    let mut tip = Tip::default();
+    let after = facts.iter().zip(1..).filter_map(|(fact, at)| {
+        tip.apply(fact);
+        tip.is_idle().then_some(at)
+    });
+    std::iter::once(0).chain(after).collect()
 }
 
 trait Message {

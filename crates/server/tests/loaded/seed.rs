@@ -26,8 +26,22 @@ pub(crate) fn renamed(facts: Vec<Fact>, session: &str, late: usize) -> Vec<Fact>
         stage.tell(TurnStarted { turn: turn.clone(), checkpoint: None });
         stage.tell(TurnEnded { turn, stop: Stop::EndTurn, usage: None, cost: None, meta: None });
     }
-    facts.into_iter().for_each(|fact| stage.tell(fact.event));
+    // Rewinds name places.
+    let (before, places) = (stage.facts.len() as u64, starts(&facts));
+    let moved = |from: u64| places.iter().position(|start| *start == Some(from)).map(|at| before + at as u64 + 1);
+    for fact in facts {
+        let mut event = fact.event;
+        if let Event::Rewound(Rewound { from, .. }) | Event::RewindStarted(RewindStarted { from, .. }) = &mut event {
+            *from = from.and_then(moved);
+        }
+        stage.tell(event);
+    }
     stage.facts
+}
+
+/// Of every fact, its place if it starts a turn.
+pub(crate) fn starts(facts: &[Fact]) -> Vec<Option<u64>> {
+    facts.iter().map(|fact| matches!(fact.event, Event::TurnStarted(_)).then_some(fact.seq)).collect()
 }
 
 /// A tip is kept after every so many facts.

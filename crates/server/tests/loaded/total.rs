@@ -9,7 +9,7 @@ use crate::seed::{long, seeded, seeded_after};
 use crate::whole::Whole;
 use crate::{got, house};
 
-const NAME: &str = "agentsmithy.total.1";
+const NAME: &str = "agentsmithy.total.2";
 
 pub(crate) async fn total(house: &House, facts: &[Fact]) -> u64 {
     let page = got(house, &format!("/api/dialogs/{}/history?limit=1", facts[0].session)).await;
@@ -50,14 +50,14 @@ async fn events_are_counted_from_where_they_were_counted_last() {
     seeded(&house, &facts[..first], 512).await;
     let right = expected(&facts[..first]);
     assert_eq!(total(&house, &facts[..first]).await, right);
-    assert_eq!(kept(&house, session).await, Some((first as u64, json!({ "shown": right, "rewound": 0 }))));
+    assert_eq!(kept(&house, session).await, Some((first as u64, json!({ "told": right }))));
 
-    keep(&house, session, NAME, first as u64, json!({ "shown": right + WRONG, "rewound": 0 })).await;
+    keep(&house, session, NAME, first as u64, json!({ "told": right + WRONG })).await;
     // The last turn is open, and nothing is kept in it.
     let all_but_hidden = facts.len() - 1;
     seeded_after(&house, &facts[..all_but_hidden], first, 512).await;
     assert_eq!(total(&house, &facts).await, expected(&facts[..all_but_hidden]) + WRONG);
-    let counts = json!({ "shown": expected(&facts[..last]) + WRONG, "rewound": 0 });
+    let counts = json!({ "told": expected(&facts[..last]) + WRONG });
     assert_eq!(kept(&house, session).await, Some((last as u64, counts)));
 
     // A message of the first turns is hidden: what was counted after it does not hold, right or wrong.
@@ -71,7 +71,7 @@ async fn counts_of_another_version_are_not_used() {
     let facts = long("ses_version", 4, 20);
     seeded(&house, &facts, 512).await;
     let (session, idle) = (&facts[0].session, end_of(&facts, 2) as u64);
-    keep(&house, session, "agentsmithy.total.0", idle, json!({ "shown": 7, "rewound": 0 })).await;
+    keep(&house, session, "agentsmithy.total.1", idle, json!({ "told": 7 })).await;
     keep(&house, session, NAME, idle, json!({ "all": 7 })).await;
     assert_eq!(total(&house, &facts).await, expected(&facts));
 }
