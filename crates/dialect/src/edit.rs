@@ -1,8 +1,9 @@
 //! Which files an agent changed, for wires that tell of files and not of tools.
 //!
 //! Our own agent tells it as `FileChanged`, always before the call that did it ends. Others show diffs in a call or in
-//! its output, or show nothing of a file that they write; then the end of the call tells. Texts stay where they are
-//! until somebody needs more of them than their size.
+//! its output, or show nothing of a file that they write; then the end of the call tells. What nobody told, as the files
+//! that a command wrote, the snapshot after the turn has found. Texts stay where they are until somebody needs more of
+//! them than their size.
 
 mod text;
 
@@ -11,9 +12,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use tolka_facts::event::{FileChanged, FileOperation};
+use tolka_facts::event::{FileChanged, FileOperation, FileStat, Moment};
 use tolka_facts::{Blobs, Body, CallId, Event, Fact, Json, Tip, Tool, ToolContent, ToolStatus};
 
+use crate::path::absolute;
 use crate::tool::{self, Field, KnownTool};
 pub(crate) use text::Text;
 
@@ -40,11 +42,17 @@ pub(crate) enum Change<'a> {
     Unknown,
 }
 
-/// Tells every edit once. Part of an encoder's state: it holds nothing that is not of an open call.
+/// More files that calls showed are not remembered: they are told once more, without what changed in them.
+const REMEMBERED: usize = 1024;
+
+/// Tells every edit once. Part of an encoder's state: it holds nothing that is not of the open turn.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Edits {
     /// Open calls whose edits were told as facts of their own.
     told: BTreeSet<CallId>,
+    /// Absolute paths of what calls showed.
+    #[serde(default)]
+    shown: BTreeSet<String>,
 }
 
 impl Edits {
@@ -57,14 +65,30 @@ impl Edits {
             }
             Event::ToolChanged(e) => {
                 let Some(tool) = tip.tool(&e.call).filter(|tool| !tool.is_open()) else { return Vec::new() };
-                match self.told.remove(&tool.call) || tool.status != ToolStatus::Completed {
-                    true => Vec::new(),
-                    false => shown(tool, blobs),
+                if self.told.remove(&tool.call) || tool.status != ToolStatus::Completed {
+                    return Vec::new();
                 }
+                let edits = shown(tool, blobs);
+                for edit in &edits {
+                    if self.shown.len() < REMEMBERED {
+                        self.shown.insert(absolute(&edit.path, &tip.head.workspace));
+                    }
+                }
+                edits
+            }
+            Event::CheckpointSaved(e) if e.moment == Some(Moment::AfterTurn) => {
+                let stats = e.changes.iter().flat_map(|changes| &changes.files);
+                let is_news =
+                    |stat: &&FileStat| !stat.told && !self.shown.contains(&absolute(&stat.path, &tip.head.workspace));
+                stats.filter(is_news).map(found).collect()
             }
             _ => Vec::new(),
         }
     }
+}
+
+fn found(stat: &FileStat) -> Edit<'_> {
+    Edit { path: Cow::Borrowed(&stat.path), operation: stat.operation, size: None, change: Change::Unknown }
 }
 
 fn changed(e: &FileChanged) -> Edit<'_> {

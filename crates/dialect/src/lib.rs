@@ -19,6 +19,7 @@ mod heard;
 pub mod onyx;
 pub mod onyx_steps;
 pub mod opencode;
+mod path;
 mod print;
 mod quoted;
 mod recent;

@@ -37,9 +37,12 @@ pub struct Tip {
     /// Rewinds that can be taken back, the last one last: no turn has started since. Of very many the last.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rewinds: Vec<Rewind>,
-    /// What those before them hide: turns from this place on.
+    /// Of those before them, the one that hides most.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub buried: Option<u64>,
+    pub buried: Option<Rewind>,
+    /// By starting a turn the last fact ended all chance to take rewinds back. It stays for that one fact.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub has_settled: bool,
     /// What the session's changes are counted from: the first snapshot, or the last that was approved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base: Option<Base>,
@@ -94,6 +97,9 @@ pub struct Head {
     /// Permissions and questions that wait for a person.
     #[serde(default)]
     pub waiting: u64,
+    /// The rewind that hides most of the conversation, while it can be taken back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rewound: Option<Rewind>,
 }
 
 /// A rewind that can be taken back.
@@ -219,6 +225,10 @@ impl Rewind {
     pub fn hidden_from(&self) -> Option<u64> {
         self.from.filter(|_| self.message.is_some())
     }
+
+    fn hides(&self) -> bool {
+        self.hidden_from().is_some()
+    }
 }
 
 impl OpenTurn {
@@ -256,7 +266,7 @@ impl Tip {
     /// Where the first turn started that rewinds have hidden: all from there on are, until the rewinds are taken back or
     /// the next turn starts. No turn has started since the first of them.
     pub fn hidden_from(&self) -> Option<u64> {
-        self.rewinds.iter().filter_map(Rewind::hidden_from).chain(self.buried).min()
+        self.head.rewound.as_ref().and_then(Rewind::hidden_from)
     }
 
     /// Whether rewinds have hidden the turn that started at this place.
@@ -286,6 +296,7 @@ impl Tip {
         self.answered = None;
         self.dropped = None;
         self.taken = None;
+        self.has_settled = false;
         if let Some(turn) = &mut self.turn {
             turn.tools.retain(|tool| tool.is_open());
         }
@@ -293,6 +304,7 @@ impl Tip {
         self.head.busy = self.turn.is_some() || self.rewinding.is_some() || self.is_copying;
         self.head.queued = self.queue.len() as u64;
         self.head.waiting = self.asks().count() as u64;
+        self.head.rewound = self.hides_most().cloned();
     }
 
     fn apply_event(&mut self, fact: &Fact) {
@@ -333,6 +345,7 @@ impl Tip {
             Event::TurnStarted(e) => {
                 self.start_turn(&e.turn, fact);
                 // What was taken back stays so.
+                self.has_settled = self.head.rewound.is_some();
                 self.rewinds.clear();
                 self.buried = None;
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
@@ -461,6 +474,10 @@ impl Tip {
         self.base.get_or_insert(Base { checkpoint, seq, approved: None, settled: 0 });
     }
 
+    fn hides_most(&self) -> Option<&Rewind> {
+        self.buried.iter().chain(&self.rewinds).filter(|rewind| rewind.hides()).min_by_key(|rewind| rewind.from)
+    }
+
     /// A snapshot knows what changed; what was told of it one by one does not add up to more.
     fn counted(&mut self, total: Option<&Changes>) {
         if let Some(total) = total {
@@ -474,7 +491,7 @@ impl Tip {
         self.counted(e.total.as_ref());
         if self.rewinds.len() == REWINDS {
             let first = self.rewinds.remove(0);
-            self.buried = self.buried.into_iter().chain(first.hidden_from()).min();
+            self.buried = self.buried.take().into_iter().chain([first]).filter(Rewind::hides).min_by_key(|r| r.from);
         }
         self.rewinds.push(Rewind {
             seq: self.seq,

@@ -49,7 +49,14 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Never("Answers are sent by clients and not told to them.")),
     ("compaction_started", Partly(&["summary_start"], "Its id and whether it was asked for.")),
     ("compaction_ended", Partly(&["summary_start", "summary_end"], "The summary, and why there is none.")),
-    ("checkpoint_saved", Never("The checkpoint of a turn is told with its prompt.")),
+    (
+        "checkpoint_saved",
+        Partly(
+            &["file_edit"],
+            "All but the files that the turn changed and nobody told, without their diffs; the checkpoint before a turn \
+             is told with its prompt.",
+        ),
+    ),
     ("rewind_started", Never("Restoring is a request of its own, with its own answer.")),
     ("rewound", Never("Restoring is a request of its own, with its own answer.")),
     ("unrewound", Never("Restoring is a request of its own, with its own answer.")),

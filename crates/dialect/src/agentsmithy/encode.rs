@@ -101,6 +101,11 @@ impl Encoder {
                     self.edited(&FileEdit::new(&edit, &tip.head.workspace, blobs), out);
                 }
             }
+            Event::CheckpointSaved(_) => {
+                for edit in self.state.edits.of(fact, tip, blobs) {
+                    self.edited(&FileEdit::new(&edit, &tip.head.workspace, blobs), out);
+                }
+            }
             Event::PermissionAsked(e) => {
                 let args = Json::of(&ask::PermissionArgs::new(e, &fact.session));
                 self.asked(e.request.as_str(), ask::PERMISSION, &args, out);
@@ -133,7 +138,6 @@ impl Encoder {
             | Event::ArtifactSaved(_)
             | Event::PermissionAnswered(_)
             | Event::QuestionAnswered(_)
-            | Event::CheckpointSaved(_)
             | Event::RewindStarted(_)
             | Event::RewindFailed(_)
             | Event::Approved(_)

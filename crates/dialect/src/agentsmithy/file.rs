@@ -6,6 +6,7 @@ use tolka_facts::event::FileOperation;
 use super::diff::{self, Fate};
 use super::patch;
 use crate::edit::{Change, Edit};
+use crate::path::absolute;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileEdit {
@@ -36,19 +37,6 @@ impl FileEdit {
     pub(super) fn unknown(path: &str, workspace: &str) -> Self {
         FileEdit { file: absolute(path, workspace), diff: None }
     }
-}
-
-/// A workspace that nobody told stands for the root.
-pub(super) fn absolute(path: &str, workspace: &str) -> String {
-    match is_absolute(path) {
-        true => path.to_owned(),
-        false => format!("{}/{}", workspace.trim_end_matches('/'), path.strip_prefix("./").unwrap_or(path)),
-    }
-}
-
-pub(super) fn is_absolute(path: &str) -> bool {
-    let has_drive = |path: &[u8]| matches!(path, [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic());
-    path.starts_with('/') || path.starts_with(r"\\") || has_drive(path.as_bytes())
 }
 
 /// The path from the workspace on. One of another place is told from the root on: git takes no absolute path.

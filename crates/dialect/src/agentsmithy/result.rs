@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tolka_facts::{Blobs, Tool, ToolStatus};
 
-use super::file::absolute;
 use super::tools::{Call, TheirTool};
+use crate::path::absolute;
 use crate::tool::{self, error_text, output_text};
 use output::Output;
 

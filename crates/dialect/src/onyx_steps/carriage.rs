@@ -92,7 +92,10 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Never("The wire has no packet for questions.")),
     ("compaction_started", Never("The wire has no packet for compaction.")),
     ("compaction_ended", Never("The wire has no packet for compaction.")),
-    ("checkpoint_saved", Never(HISTORY)),
+    (
+        "checkpoint_saved",
+        Partly(&["file_write"], "All but the files that the turn changed and nobody told, by path and operation."),
+    ),
     ("rewind_started", Never(HISTORY)),
     ("rewound", Never(HISTORY)),
     ("unrewound", Never(HISTORY)),

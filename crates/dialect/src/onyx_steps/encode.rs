@@ -106,6 +106,11 @@ impl crate::Encoder for Encoder {
                     file_write(&edit, call.map(|tool| tool.call.as_str()), tip, timestamp, out);
                 }
             }
+            Event::CheckpointSaved(_) => {
+                for edit in state.edits.of(fact, tip, blobs) {
+                    file_write(&edit, None, tip, timestamp, out);
+                }
+            }
             Event::PlanSet(e) => {
                 let (plan, entries) = (plan::lines(&e.entries), plan::entries(&e.entries));
                 out.push(&Packet::Plan { plan, entries, timestamp });
@@ -142,7 +147,6 @@ impl crate::Encoder for Encoder {
             | Event::QuestionAnswered(_)
             | Event::CompactionStarted(_)
             | Event::CompactionEnded(_)
-            | Event::CheckpointSaved(_)
             | Event::RewindStarted(_)
             | Event::RewindFailed(_)
             | Event::Approved(_)

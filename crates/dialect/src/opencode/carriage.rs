@@ -5,7 +5,6 @@ use crate::CarriageTable;
 
 const SESSION: &[&str] = &["session.updated"];
 // After a retry, what the agent does next tells first that the session is busy again.
-const STATUS: &[&str] = &["session.status"];
 const MESSAGE: &[&str] = &["session.status", "message.updated", "message.part.updated"];
 const PART: &[&str] = &["session.status", "message.part.updated"];
 const TEXT: &[&str] = &["session.status", "message.part.updated", "message.part.delta"];
@@ -19,10 +18,7 @@ const PTY: &[&str] = &["pty.created", "pty.updated", "pty.exited", "pty.deleted"
 pub(crate) const CARRIAGE: &CarriageTable = &[
     (
         "session_created",
-        Partly(
-            &["session.created"],
-            "which agent runs it, where a model is named; a fork and a subagent look the same",
-        ),
+        Partly(&["session.created"], "which agent runs it, where a model is named, and what a fork was made of"),
     ),
     (
         "session_changed",
@@ -34,7 +30,13 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         Partly(PROMPT, "the turn's id, the client's key and context; an attached text is a text; titles of links"),
     ),
     ("prompt_dropped", Partly(&["message.removed"], "that it had not begun: its message is removed")),
-    ("turn_started", Partly(STATUS, "the turn's id and its checkpoint: the session is busy")),
+    (
+        "turn_started",
+        Partly(
+            &["session.updated", "session.status"],
+            "the turn's id; its checkpoint is in its first step. The session is busy, and shows no more what was taken back",
+        ),
+    ),
     (
         "turn_ended",
         Partly(
@@ -76,10 +78,30 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Partly(&["question.replied", "question.rejected"], "who answered")),
     ("compaction_started", Never("only its end is told")),
     ("compaction_ended", Partly(&["session.compacted"], "the summary; one that failed is not told")),
-    ("checkpoint_saved", Never("the wire has no checkpoints")),
-    ("rewind_started", Never("the wire tells of messages that are hidden, not of why")),
-    ("rewound", Never("the wire tells of messages that are hidden, not of why")),
-    ("unrewound", Never("the wire tells of messages that are hidden, not of why")),
+    (
+        "checkpoint_saved",
+        Partly(
+            &["file.edited", "message.part.updated", "message.updated", "session.diff"],
+            "the checkpoint itself and who else worked there: after a turn its changes are a `patch` and the summary of \
+             its prompt",
+        ),
+    ),
+    ("rewind_started", Never("what came of it is told")),
+    (
+        "rewound",
+        Partly(
+            &["file.watcher.updated", "session.updated", "session.diff"],
+            "what was kept and why, and the checkpoints, but for the one before; `revert` is the first message that is \
+             hidden",
+        ),
+    ),
+    (
+        "unrewound",
+        Partly(
+            &["file.watcher.updated", "session.updated", "session.diff"],
+            "what was kept and why, and the checkpoints",
+        ),
+    ),
     ("message_hidden", Whole(&["message.removed"])),
     (
         "failed",
@@ -107,8 +129,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
              its end, and read back from the time in the event's id",
         ),
     ),
-    ("rewind_failed", Never("the request is answered with what went wrong")),
-    ("approved", Never("the wire has no approvals")),
-    ("files_moved", Never("clients ask for the files")),
-    ("session_forked", Never("the session is told when it is created")),
+    ("rewind_failed", Partly(&["tui.toast.show"], "that it was a rewind, but for a title")),
+    ("approved", Partly(&["session.updated", "session.diff"], "all but that no changes are counted any more")),
+    ("files_moved", Partly(&["file.watcher.updated"], "whose restore moved them, and counts of lines")),
+    ("session_forked", Partly(SESSION, "what it was forked from: the session is shown anew")),
 ];

@@ -3,12 +3,13 @@
 
 mod ask;
 mod call;
+mod files;
 mod message;
 mod text;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tolka_facts::event::{Finish, Model, PtyChange, Usage};
+use tolka_facts::event::{Changes, Finish, Model, PtyChange, Usage};
 use tolka_facts::{Blobs, CallId, Event, Fact, MessageId, Time, Tip, event_id};
 
 use super::info::{Names, SessionInfo};
@@ -35,6 +36,20 @@ struct Told {
     /// The last status said that the model will be asked again. It is busy once more when the agent goes on.
     #[serde(default)]
     is_waiting: bool,
+    /// The files before the turn.
+    #[serde(default)]
+    checkpoint: Option<String>,
+    /// The prompt of the turn, to be told once more with what the turn changed.
+    #[serde(default)]
+    asked: Option<Asked>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Asked {
+    message: MessageId,
+    created: Time,
+    agent: Option<String>,
+    model: Option<Model>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,7 +181,7 @@ impl<'a> Telling<'a> {
                     self.event("message.removed", json!({ "sessionID": session, "messageID": message }));
                 }
             }
-            Event::TurnStarted(_) => self.status(Status::Busy),
+            Event::TurnStarted(e) => self.turn_started(e),
             Event::TurnEnded(e) => self.turn_ended(e),
             Event::StepStarted(e) => self.step_started(&e.message, e.model.clone()),
             Event::StepEnded(e) => self.step_ended(e),
@@ -214,6 +229,16 @@ impl<'a> Telling<'a> {
             Event::CompactionEnded(e) if e.error.is_none() => {
                 self.event("session.compacted", json!({ "sessionID": session }));
             }
+            Event::CheckpointSaved(e) => self.saved(e),
+            Event::Rewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
+            Event::Unrewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
+            Event::RewindFailed(e) => {
+                let title = "Nothing was taken back";
+                self.event("tui.toast.show", json!({ "title": title, "message": e.message, "variant": "error" }));
+            }
+            Event::Approved(_) => self.moved_back(None, Some(&Changes::default())),
+            Event::FilesMoved(e) => self.files_moved(&e.changes),
+            Event::SessionForked(_) => self.session_event("session.updated"),
             Event::MessageHidden(e) => {
                 self.event("message.removed", json!({ "sessionID": session, "messageID": e.message }));
             }
@@ -253,14 +278,7 @@ impl<'a> Telling<'a> {
             | Event::ArtifactSaved(_)
             | Event::CompactionStarted(_)
             | Event::CompactionEnded(_)
-            | Event::CheckpointSaved(_)
             | Event::RewindStarted(_)
-            | Event::RewindFailed(_)
-            | Event::Approved(_)
-            | Event::FilesMoved(_)
-            | Event::SessionForked(_)
-            | Event::Rewound(_)
-            | Event::Unrewound(_)
             | Event::Foreign(_)
             | Event::RetryScheduled(_)
             | Event::PromptSteered(_)

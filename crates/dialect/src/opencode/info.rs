@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use tolka_facts::event::Usage;
+use tolka_facts::event::{ParentKind, Usage};
 use tolka_facts::{Hash, Head, SessionId};
 
 use super::wire::{self, SPOKEN_VERSION};
@@ -62,6 +62,17 @@ pub(super) struct SessionInfo<'a> {
     time: Times,
     #[serde(rename = "parentID", skip_serializing_if = "Option::is_none")]
     parent_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revert: Option<Revert<'a>>,
+}
+
+/// What is hidden, from a message on, and can be brought back.
+#[derive(Serialize)]
+struct Revert<'a> {
+    #[serde(rename = "messageID")]
+    message_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -108,7 +119,12 @@ impl<'a> SessionInfo<'a> {
                 updated: head.updated.millis(),
                 archived: head.archived.then(|| head.updated.millis()),
             },
-            parent_id: head.parent.as_ref().map(|parent| parent.session.as_str()),
+            // A fork stands on its own; a parent's children are the subagents that it called.
+            parent_id: head.parent.as_ref().filter(|p| p.kind == ParentKind::Subagent).map(|p| p.session.as_str()),
+            revert: head.rewound.as_ref().and_then(|rewind| {
+                let message_id = rewind.message.as_ref()?.as_str();
+                Some(Revert { message_id, snapshot: rewind.before.as_deref() })
+            }),
         }
     }
 }

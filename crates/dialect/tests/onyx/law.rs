@@ -133,7 +133,7 @@ fn the_table_of_carriage_is_true() {
     for _ in 0..400 {
         hear(&journal().new_tree(&mut runner).unwrap().current());
     }
-    let stored = fs::read_to_string(data("data/facts/v3.jsonl")).unwrap();
+    let stored = fs::read_to_string(data("data/facts/v4.jsonl")).unwrap();
     let stored: Vec<_> = stored.lines().map(|line| Fact::from_json(line.as_bytes()).unwrap()).collect();
     hear(&stored);
     for (event, carriage) in Dialect::Onyx(Profile::Documented).carriage() {

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use tolka_facts::event::*;
 use tolka_facts::{
-    ArtifactId, BlobRef, Block, CallId, Event, Hash, Location, MessageId, PartId, RequestId, ToolContent, ToolKind,
-    ToolStatus, TurnId,
+    ArtifactId, BlobRef, Block, CallId, Event, Hash, Location, MessageId, PartId, RequestId, SessionId, ToolContent,
+    ToolKind, ToolStatus, TurnId,
 };
 
 use crate::{Session, created, json, queued};
@@ -335,9 +335,26 @@ fn other() -> impl Strategy<Value = Event> {
         SessionChanged { title: Some("x".into()), mode: Some("plan".into()), model: None, agent: None, archived: None }
             .into(),
         CheckpointSaved::of("c".into(), 1).into(),
+        CheckpointSaved {
+            moment: Some(Moment::AfterTurn),
+            changes: Some(changed("made/by/a/command")),
+            ..CheckpointSaved::of("c".into(), 1)
+        }
+        .into(),
+        RewindFailed { message: "full".into() }.into(),
+        Approved { checkpoint: "c".into(), message: None }.into(),
+        FilesMoved { by: SessionId::from("ses_2"), changes: changed("moved") }.into(),
+        SessionForked { from: SessionId::from("ses_2"), seq: 3, checkpoint: None }.into(),
+        Rewound::to(MessageId::from("msg_1"), 1, "c".into()).into(),
+        Unrewound::to("c".into()).into(),
         MessageHidden { message: MessageId::from("msg_1") }.into(),
         Foreign { origin: "acp".into(), what: "new".into() }.into(),
         PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),
         RetryScheduled { attempt: 1, delay_ms: 2000, message: "overloaded".into(), code: Some(529) }.into(),
     ])
+}
+
+fn changed(path: &str) -> Changes {
+    let stat = FileStat { path: path.into(), operation: FileOperation::Update, added: 1, removed: 0, told: false };
+    Changes { files: vec![stat], count: 1, added: 1, removed: 0 }
 }

@@ -174,7 +174,7 @@ fn the_table_of_carriage_is_true() {
     for _ in 0..60 {
         hear(&runs::run().new_tree(&mut runner).unwrap().current());
     }
-    let stored = fs::read_to_string(data("facts/v3.jsonl")).unwrap();
+    let stored = fs::read_to_string(data("facts/v4.jsonl")).unwrap();
     let facts = stored.lines().map(|line| Fact::from_json(line.as_bytes()).unwrap()).collect();
     hear(&Run { facts, blobs: Store::default() });
     for (event, carriage) in Dialect::OpenCode(Profile::Superset).carriage() {

@@ -102,7 +102,7 @@ fn act() -> impl Strategy<Value = Act> {
         3 => some.prop_map(|which| Act::Steer { which }),
         6 => (1..9u8, any::<u16>(), words())
             .prop_map(|(attempt, delay, words)| Act::Retry { attempt, delay, words }),
-        6 => (0..20u8, words()).prop_map(|(which, words)| Act::Other(which, words)),
+        8 => (0..28u8, words()).prop_map(|(which, words)| Act::Other(which, words)),
     ]
 }
 
@@ -329,7 +329,7 @@ impl Stage {
         self.past.push(message);
         self.turn = Some(turn.clone());
         self.failed = false;
-        self.tell(TurnStarted { turn, checkpoint: None });
+        self.tell(TurnStarted { turn, checkpoint: Some("c0".into()) });
     }
 
     fn need_step(&mut self) {
@@ -454,7 +454,12 @@ impl Stage {
             }
             11 => self.tell(CompactionStarted { id: "cmp_1".into(), automatic: true }),
             12 => self.tell(CompactionEnded { id: "cmp_1".into(), summary: Some(text.into()), error: None }),
-            13 => self.tell(CheckpointSaved::of("c1".into(), 2)),
+            13 => {
+                let moment = if self.turn.is_some() { Moment::AfterTurn } else { Moment::Asked };
+                let (changes, total) = (Some(changes(1)), Some(changes(2)));
+                let saved = CheckpointSaved::of("c1".into(), 2);
+                self.tell(CheckpointSaved { moment: Some(moment), turn: self.turn.clone(), changes, total, ..saved });
+            }
             14 => self.tell(Foreign { origin: "acp".into(), what: text }),
             15 => self.tell(ArtifactSaved {
                 id: ArtifactId::from("art_1"),
@@ -472,9 +477,34 @@ impl Stage {
                 change: PtyChange::Exited,
                 info: Some(Json::from_value(&json!({ "exitCode": 2 }))),
             }),
-            _ => self.tell(InstanceDisposed { directory: "/workspace".into() }),
+            19 => self.tell(InstanceDisposed { directory: "/workspace".into() }),
+            20 => self.tell(RewindFailed { message: text }),
+            21 => self.tell(FilesMoved { by: "ses_other".into(), changes: changes(1) }),
+            22 => self.tell(Approved { checkpoint: "c1".into(), message: Some(text) }),
+            23 => self.tell(SessionForked { from: "ses_other".into(), seq: 9, checkpoint: None }),
+            24 => self.tell(CheckpointSaved::of("c1".into(), 2)),
+            // Nothing is taken back while a turn runs.
+            _ if self.turn.is_some() => {}
+            25 => self.tell(Unrewound { changes: Some(changes(1)), ..Unrewound::to("c1".into()) }),
+            _ => {
+                let started = self.run.facts.iter().rev().find(|fact| matches!(fact.event, Event::TurnStarted(_)));
+                if let (Some(from), Some(message)) = (started.map(|fact| fact.seq), self.past.last().cloned()) {
+                    let (before, total) = (Some("c2".into()), Some(changes(0)));
+                    self.tell(Rewound { before, total, ..Rewound::to(message, from, "c1".into()) });
+                }
+            }
         }
     }
+}
+
+fn changes(lines: u64) -> Changes {
+    let stat = |path: &str, operation| FileStat { path: path.into(), operation, added: lines, removed: 1, told: false };
+    let files = vec![
+        FileStat { told: true, ..stat("a", FileOperation::Update) },
+        stat("b/c", FileOperation::Create),
+        stat("d", FileOperation::Delete),
+    ];
+    Changes { files, count: 3, added: lines * 3, removed: 3 }
 }
 
 pub(crate) fn change(call: &CallId) -> ToolChanged {

@@ -193,6 +193,10 @@ fn beside(run: &Run) -> Vec<String> {
             Event::QuestionAsked(e) => format!("{} asks {:?}", e.request, e.questions),
             Event::QuestionAnswered(e) => format!("{} is answered {:?}", e.request, e.answers),
             Event::PlanSet(e) => format!("{:?}", e.entries),
+            // Nothing but a toast tells it.
+            Event::RewindFailed(e) => {
+                self.beside.push(format!("{:?} {} {:?}", Severity::Error, "Nothing was taken back", Some(&e.message)));
+            }
             Event::Noticed(e) => {
                 let severity = if e.severity == Severity::Other { Severity::Info } else { e.severity };
                 format!("{severity:?} {} {:?}", e.title, e.description.as_ref().filter(|text| !text.is_empty()))

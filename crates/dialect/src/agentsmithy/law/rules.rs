@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::{file, patch};
+use super::super::patch;
 use crate::check::{Field, Findings, Kind, Rule, may, must};
+use crate::path::is_absolute;
 
 const SKELETON: &str = "003, Client Handling Skeleton";
 const FORMAT: &str = "003, Event Format";
@@ -169,7 +170,7 @@ pub(super) fn values(packet: &Value, out: &mut Findings<'_>) {
             }
         }
         Some("file_edit") => {
-            if packet["file"].as_str().is_some_and(|file| !file::is_absolute(file)) {
+            if packet["file"].as_str().is_some_and(|file| !is_absolute(file)) {
                 out.add(&ABSOLUTE, format!("`file` is {}", packet["file"]));
             }
             if let Some(Err(problem)) = packet["diff"].as_str().map(patch::read) {

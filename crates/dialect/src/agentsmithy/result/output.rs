@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use tolka_facts::{Blobs, Tool};
 
-use super::super::file::absolute;
 use super::{Hit, WebHit};
+use crate::path::absolute;
 
 /// The fields of an output and, beside them, of its `metadata`, where OpenCode has them.
 #[derive(Debug)]

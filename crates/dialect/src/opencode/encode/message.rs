@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tolka_facts::event::{Finish, Model, PromptQueued, RetryScheduled, StepEnded, Stop, TurnEnded, Usage};
+use tolka_facts::event::{Finish, Model, PromptQueued, RetryScheduled, StepEnded, Stop, TurnEnded, TurnStarted, Usage};
 use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Time, ToolStatus, derived_id};
 
 use super::super::info::Tokens;
 use super::super::{error, wire};
-use super::{Status, Step, Telling, Told};
+use super::files::FileDiff;
+use super::{Asked, Status, Step, Telling, Told};
 
 #[derive(Serialize)]
 struct MessageUpdated<'a> {
@@ -55,7 +56,7 @@ struct Times {
 
 /// Whose part it is.
 #[derive(Serialize)]
-struct Place<'a> {
+pub(super) struct Place<'a> {
     id: String,
     #[serde(rename = "sessionID")]
     session_id: &'a str,
@@ -64,7 +65,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(fact: &'a Fact, message: &'a MessageId) -> Self {
+    pub(super) fn of(fact: &'a Fact, message: &'a MessageId) -> Self {
         Place {
             id: derived_id("prt", fact.time, fact.seq, 0),
             session_id: fact.session.as_str(),
@@ -78,6 +79,8 @@ struct StepStart<'a> {
     #[serde(flatten)]
     place: Place<'a>,
     r#type: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -90,19 +93,44 @@ struct StepFinish<'a> {
     cost: f64,
 }
 
+impl Asked {
+    fn of(prompt: &PromptQueued, created: Time) -> Self {
+        let PromptQueued { message, agent, model, .. } = prompt;
+        Asked { message: message.clone(), created, agent: agent.clone(), model: model.clone() }
+    }
+}
+
 impl Telling<'_> {
+    pub(super) fn turn_started(&mut self, e: &TurnStarted) {
+        self.told.checkpoint.clone_from(&e.checkpoint);
+        self.told.asked = self.tip.taken.as_ref().map(|taken| Asked::of(&taken.prompt, taken.time));
+        // Clients leave out all from the place on that was gone back to, so they are told first that there is none now.
+        if self.tip.has_settled {
+            self.session_event("session.updated");
+        }
+        self.status(Status::Busy);
+    }
+
     /// Told when it is queued, and once more when a running turn takes it: clients put the one in the place of the other.
     pub(super) fn user_message(&mut self, prompt: &PromptQueued, created: Time) {
+        self.asked_message(&Asked::of(prompt, created), None);
+    }
+
+    /// `diffs`: what its turn changed.
+    pub(super) fn asked_message(&mut self, asked: &Asked, diffs: Option<&[FileDiff<'_>]>) {
         let head = &self.tip.head;
-        let model = wire::model(head, prompt.model.as_ref());
-        let info = json!({
-            "id": prompt.message,
+        let model = wire::model(head, asked.model.as_ref());
+        let mut info = json!({
+            "id": asked.message,
             "sessionID": self.session(),
             "role": "user",
-            "time": { "created": created.millis() },
-            "agent": prompt.agent.as_deref().unwrap_or(wire::agent_name(head)),
+            "time": { "created": asked.created.millis() },
+            "agent": asked.agent.as_deref().unwrap_or(wire::agent_name(head)),
             "model": { "providerID": model.provider, "modelID": model.id },
         });
+        if let Some(diffs) = diffs {
+            info["summary"] = json!({ "diffs": diffs });
+        }
         self.event("message.updated", json!({ "sessionID": self.session(), "info": info }));
     }
 
@@ -134,7 +162,11 @@ impl Telling<'_> {
         self.message(&step, self.tip.turn.as_ref(), None);
         // A step outside a turn is told and forgotten: between turns nothing is held.
         self.told.step = self.tip.turn.is_some().then_some(step);
-        self.part(StepStart { place: Place::of(self.fact, message), r#type: "step-start" });
+        // Between two steps the workspace is not saved.
+        let is_first = self.tip.turn.as_ref().is_some_and(|turn| turn.steps == 1);
+        let snapshot = self.told.checkpoint.clone().filter(|_| is_first);
+        let place = Place::of(self.fact, message);
+        self.part(StepStart { place, r#type: "step-start", snapshot: snapshot.as_deref() });
     }
 
     pub(super) fn step_ended(&mut self, e: &StepEnded) {

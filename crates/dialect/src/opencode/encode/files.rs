@@ -1,0 +1,95 @@
+//! What changed in the workspace: by a turn, by going back, by others.
+
+use serde::Serialize;
+use serde_json::json;
+use tolka_facts::event::{Changes, CheckpointSaved, FileOperation, FileStat, Moment};
+
+use super::Telling;
+use super::message::Place;
+
+/// As `session.diff` and the summary of a user's message list it, by its path in the workspace.
+#[derive(Serialize)]
+pub(super) struct FileDiff<'a> {
+    file: &'a str,
+    additions: u64,
+    deletions: u64,
+    status: &'a str,
+}
+
+impl<'a> From<&'a FileStat> for FileDiff<'a> {
+    fn from(stat: &'a FileStat) -> Self {
+        let status = match stat.operation {
+            FileOperation::Create => "added",
+            FileOperation::Update => "modified",
+            FileOperation::Delete => "deleted",
+        };
+        FileDiff { file: &stat.path, additions: stat.added, deletions: stat.removed, status }
+    }
+}
+
+#[derive(Serialize)]
+struct Patch<'a> {
+    #[serde(flatten)]
+    place: Place<'a>,
+    r#type: &'a str,
+    /// The files before it.
+    hash: &'a str,
+    files: Vec<String>,
+}
+
+impl Telling<'_> {
+    pub(super) fn saved(&mut self, e: &CheckpointSaved) {
+        let changes = e.changes.as_ref().filter(|changes| e.moment == Some(Moment::AfterTurn) && changes.count > 0);
+        if let Some(changes) = changes {
+            self.changed(changes);
+        }
+        self.session_diff(e.total.as_ref());
+    }
+
+    /// What the turn changed: told with its last message and with its prompt, as in a summary of it.
+    fn changed(&mut self, changes: &Changes) {
+        for stat in changes.files.iter().filter(|stat| !stat.told) {
+            self.event("file.edited", json!({ "file": self.absolute(&stat.path) }));
+        }
+        let files = changes.files.iter().map(|stat| self.absolute(&stat.path)).collect();
+        if let (Some(hash), Some(step)) = (self.told.checkpoint.clone(), self.told.step.take()) {
+            let place = Place::of(self.fact, &step.message);
+            self.part(Patch { place, r#type: "patch", hash: &hash, files });
+            self.told.step = Some(step);
+        }
+        if let Some(asked) = self.told.asked.take() {
+            let diffs: Vec<FileDiff<'_>> = changes.files.iter().map(FileDiff::from).collect();
+            self.asked_message(&asked, Some(&diffs));
+            self.told.asked = Some(asked);
+        }
+    }
+
+    /// What was taken back or brought back shows in the session: clients hide messages by it.
+    pub(super) fn moved_back(&mut self, changes: Option<&Changes>, total: Option<&Changes>) {
+        changes.into_iter().for_each(|changes| self.files_moved(changes));
+        self.session_event("session.updated");
+        self.session_diff(total);
+    }
+
+    pub(super) fn files_moved(&mut self, changes: &Changes) {
+        for stat in &changes.files {
+            let event = match stat.operation {
+                FileOperation::Create => "add",
+                FileOperation::Update => "change",
+                FileOperation::Delete => "unlink",
+            };
+            self.event("file.watcher.updated", json!({ "file": self.absolute(&stat.path), "event": event }));
+        }
+    }
+
+    fn session_diff(&mut self, total: Option<&Changes>) {
+        if let Some(total) = total {
+            let diff: Vec<FileDiff<'_>> = total.files.iter().map(FileDiff::from).collect();
+            self.event("session.diff", json!({ "sessionID": self.session(), "diff": diff }));
+        }
+    }
+
+    fn absolute(&self, path: &str) -> String {
+        crate::path::absolute(path, &self.tip.head.workspace)
+    }
+}
