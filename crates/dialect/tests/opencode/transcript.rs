@@ -195,7 +195,8 @@ fn beside(run: &Run) -> Vec<String> {
             Event::PlanSet(e) => format!("{:?}", e.entries),
             // Nothing but a toast tells it.
             Event::RewindFailed(e) => {
-                self.beside.push(format!("{:?} {} {:?}", Severity::Error, "Nothing was taken back", Some(&e.message)));
+                let words = Some(&e.message).filter(|text| !text.is_empty());
+                format!("{:?} Nothing was taken back {words:?}", Severity::Error)
             }
             Event::Noticed(e) => {
                 let severity = if e.severity == Severity::Other { Severity::Info } else { e.severity };

@@ -142,7 +142,7 @@ impl Story {
         let at = self.dice.roll(self.turns.len() as u64) as usize;
         let hidden = self.turns.split_off(at);
         let (message, from) = (hidden[0].messages[0].clone(), hidden[0].start);
-        let seq = self.tell(Draft::tolka(Rewound { from: Some(from), ..Rewound::to(message, "c".repeat(40)) }));
+        let seq = self.tell(Draft::tolka(Rewound::to(message, from, "c".repeat(40))));
         self.rewinds.push((seq, at, hidden));
     }
 
