@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use tolka_facts::event::{FailureKind, Severity, Stop};
+use tolka_facts::event::{FailureKind, Moment, Severity, Stop};
 use tolka_facts::{Block, Event, NoBlobs, Part, Role, Tool, ToolContent, ToolKind, ToolStatus, View};
 
 use crate::support::Run;
@@ -42,7 +42,8 @@ impl Transcript {
         let messages = view.messages.iter().map(|message| Said {
             id: message.id.to_string(),
             role: message.role,
-            hidden: message.hidden,
+            // The wire's clients hide what was taken back; its messages are there until they are removed.
+            hidden: message.hidden && !message.rewound,
             parts: message
                 .parts
                 .iter()
@@ -214,6 +215,11 @@ fn beside(run: &Run) -> Vec<String> {
             // The wire tells when in whole milliseconds.
             Event::RetryScheduled(e) => format!("attempt {} in {} ms: {}", e.attempt, e.delay_ms, e.message),
             Event::FileChanged(e) => e.path.clone(),
+            Event::CheckpointSaved(e) if e.moment == Some(Moment::AfterTurn) => {
+                let untold = e.changes.iter().flat_map(|changes| &changes.files).filter(|stat| !stat.told);
+                beside.extend(untold.map(|stat| format!("/workspace/{}", stat.path)));
+                continue;
+            }
             Event::CompactionEnded(_) => "compacted".to_owned(),
             Event::InstanceDisposed(e) => format!("disposed {}", e.directory),
             Event::VersionChanged(e) => format!("version {}", e.version),
