@@ -6,6 +6,7 @@
 
 mod answer;
 mod chat;
+mod checkpoints;
 mod dialogs;
 mod history;
 mod message;
@@ -30,7 +31,6 @@ type Answered = Result<Response, AgentSmithyError>;
 type Params = Query<HashMap<String, String>>;
 
 pub(crate) fn routes() -> Router<App> {
-    let later = || get(surroundings::not_there_yet).post(surroundings::not_there_yet).put(surroundings::not_there_yet);
     Router::new()
         .route("/health", get(surroundings::health))
         .route("/api/chat", post(chat::send).get(chat::follow))
@@ -40,13 +40,13 @@ pub(crate) fn routes() -> Router<App> {
         .route("/api/dialogs/{id}/history", get(history::page))
         .route("/api/dialogs/{id}/tool-results", get(results::list))
         .route("/api/dialogs/{id}/tool-results/{call}", get(results::one))
-        .route("/api/dialogs/{id}/checkpoints", later())
-        .route("/api/dialogs/{id}/session", later())
-        .route("/api/dialogs/{id}/restore", later())
-        .route("/api/dialogs/{id}/approve", later())
-        .route("/api/dialogs/{id}/reset", later())
-        .route("/api/config", get(surroundings::config).put(surroundings::not_there_yet))
-        .route("/api/config/rename", later())
+        .route("/api/dialogs/{id}/checkpoints", get(checkpoints::list))
+        .route("/api/dialogs/{id}/session", get(checkpoints::session))
+        .route("/api/dialogs/{id}/restore", post(checkpoints::restore))
+        .route("/api/dialogs/{id}/approve", post(checkpoints::approve))
+        .route("/api/dialogs/{id}/reset", post(checkpoints::reset))
+        .route("/api/config", get(surroundings::config).put(surroundings::set_elsewhere))
+        .route("/api/config/rename", post(surroundings::set_elsewhere))
 }
 
 async fn find(app: &App, id: &str) -> Result<SessionRow, Fault> {

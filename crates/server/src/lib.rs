@@ -5,6 +5,7 @@
 
 mod agentsmithy;
 mod app;
+mod changed;
 mod fault;
 mod guard;
 mod late;

@@ -6,11 +6,13 @@
 mod all_messages;
 mod asks;
 mod choice;
+mod diff;
 mod events;
 mod folder;
 mod messages;
 mod prompt;
 mod query;
+mod revert;
 mod sessions;
 mod surroundings;
 mod told;
@@ -35,8 +37,14 @@ pub(crate) fn routes() -> Router<App> {
         .route("/session/{id}", get(sessions::get).patch(sessions::change).delete(sessions::delete))
         .route("/session/{id}/children", get(sessions::children))
         .route("/session/{id}/todo", get(sessions::todo))
-        .route("/session/{id}/diff", get(sessions::diff))
+        .route("/session/{id}/diff", get(diff::list))
         .route("/session/{id}/abort", post(sessions::abort))
+        .route("/session/{id}/revert", post(revert::revert))
+        .route("/session/{id}/unrevert", post(revert::unrevert))
+        .route("/session/{id}/fork", post(revert::fork))
+        .route("/api/session/{id}/revert/stage", post(revert::stage))
+        .route("/api/session/{id}/revert/clear", post(revert::clear))
+        .route("/api/session/{id}/revert/commit", post(revert::commit))
         .route("/session/{id}/message", get(messages::list).post(prompt::and_wait))
         .route("/session/{id}/message/{message}", get(messages::one))
         .route("/session/{id}/prompt_async", post(prompt::and_go))

@@ -19,6 +19,7 @@ use crate::stream::{Ending, Voice, until_end};
 enum Told {
     User {
         checkpoint: Option<String>,
+        session: Option<String>,
     },
     ChatStart,
     Chat {
@@ -41,8 +42,9 @@ struct Answer {
 impl Answer {
     fn hear(&mut self, event: &[u8]) {
         match serde_json::from_slice(event).unwrap_or(Told::Other) {
-            Told::User { checkpoint } => {
-                self.metadata.extend(checkpoint.map(|checkpoint| ("checkpoint".to_owned(), json!(checkpoint))));
+            Told::User { checkpoint, session } => {
+                let told = [("checkpoint", checkpoint), ("session", session)].into_iter();
+                self.metadata.extend(told.filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
             }
             // What was said before and after a tool call is two paragraphs.
             Told::ChatStart if !self.content.is_empty() => self.content += "\n\n",
@@ -104,7 +106,7 @@ mod tests {
         let (start, end) = (json!({ "type": "chat_start" }), json!({ "type": "chat_end" }));
         let chat = |content: &str| json!({ "type": "chat", "content": content });
         let told = [
-            json!({ "type": "user", "content": "hi", "checkpoint": "c1" }),
+            json!({ "type": "user", "content": "hi", "checkpoint": "c1", "session": "session_1" }),
             json!({ "type": "reasoning", "content": "hm" }),
             start.clone(),
             chat("Hel"),
@@ -115,7 +117,8 @@ mod tests {
             chat("Bye."),
             end,
         ];
-        let metadata = json!({ "checkpoint": "c1", "turn": "trn_1", "stop_reason": "cancelled" });
+        let metadata =
+            json!({ "checkpoint": "c1", "session": "session_1", "turn": "trn_1", "stop_reason": "cancelled" });
         let expected = json!({ "content": "Hello.\n\nBye.", "done": true, "dialog_id": "ses_1", "metadata": metadata });
         assert_eq!(finished(&told).unwrap(), expected);
         let failed = finished(&[chat("Hel"), json!({ "type": "error", "error": "no" })]);

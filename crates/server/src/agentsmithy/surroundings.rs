@@ -1,8 +1,7 @@
-//! What the VS Code client asks about the server itself, and what Tolka does not have yet.
+//! What the VS Code client asks about the server itself.
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::Uri;
 use serde_json::{Map, Value, json};
 use tolka_facts::event::Model;
 
@@ -54,17 +53,10 @@ pub(super) async fn config(State(app): State<App>) -> Json<Value> {
     }))
 }
 
-pub(super) async fn not_there_yet(uri: Uri) -> AgentSmithyError {
-    let words = match uri.path().rsplit('/').next() {
-        Some("config" | "rename") => "Settings are not changed here, and keys are never sent to this server: write \
-             them into tolka.toml or set the provider's environment variable (`tolka models` says what is usable and \
-             why the rest is not), then start tolka again. One dialog's model: PATCH /v1/sessions/{id} with \
-             {\"model\": {\"provider\": …, \"id\": …}}; GET /api/config lists them."
-            .to_owned(),
-        _ => format!(
-            "Checkpoints and the approval of changes are not there yet: Tolka does not answer {} yet.",
-            uri.path()
-        ),
-    };
-    AgentSmithyError(Fault::NotThereYet(words))
+pub(super) async fn set_elsewhere() -> AgentSmithyError {
+    let words = "Settings are not changed here, and keys are never sent to this server: write them into tolka.toml or \
+                 set the provider's environment variable (`tolka models` says what is usable and why the rest is not), \
+                 then start tolka again. One dialog's model: PATCH /v1/sessions/{id} with {\"model\": {\"provider\": …, \
+                 \"id\": …}}; GET /api/config lists them.";
+    AgentSmithyError(Fault::NotThereYet(words.to_owned()))
 }

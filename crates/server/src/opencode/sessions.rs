@@ -1,11 +1,14 @@
+use std::time::Duration;
+
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use serde_json::{Map, Value, json};
+use tokio::time::timeout;
 use tolka_dialect::opencode::session_info;
 use tolka_facts::event::{Parent, ParentKind, SessionChanged};
-use tolka_facts::{SessionId, Time};
-use tolka_journal::{Kin, SessionQuery};
+use tolka_facts::{Event, SessionId, Time, Tip};
+use tolka_journal::{Entry, JournalError, Kin, Scope, SessionQuery};
 use tolka_session::NewSession;
 
 use super::folder::Folder;
@@ -14,9 +17,14 @@ use super::{Answered, choice, session_id, session_row};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::request::{json_body, text_field};
+use crate::stream::Follow;
 
 /// As many as OpenCode's own server lists unless it is asked for more or fewer.
 const LISTED: u64 = 100;
+/// A turn that is cancelled ends within a second, and then the workspace is saved.
+const ENDING: Duration = Duration::from_secs(15);
+/// Facts that are read at a time on the way to the end of a turn.
+const ENTRIES: usize = 256;
 
 pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
     let body = json_body(body).await?;
@@ -104,15 +112,26 @@ pub(super) async fn todo(State(app): State<App>, Path(id): Path<String>) -> Answ
     Ok(Json(json!(tip.plan)))
 }
 
-/// No patches are kept yet, and counts alone are no diff.
-pub(super) async fn diff(State(app): State<App>, Path(id): Path<String>) -> Answered<Vec<Value>> {
-    session_row(&app, id).await?;
-    Ok(Json(Vec::new()))
-}
-
-/// Stops the session, as this family understands it: what waits behind the running turn is dropped with it.
+/// Stops the session, as this family understands it: what waits behind the running turn is dropped with it. Its clients
+/// go on when this is answered, to undo the turn say, so the turn is over by then.
 pub(super) async fn abort(State(app): State<App>, Path(id): Path<String>) -> Answered<bool> {
     let session = session_row(&app, id).await?.head.id;
-    app.desk.cancel(&session, true).await?;
+    let tip = app.desk.tip(&session).await?;
+    if app.desk.cancel(&session, true).await? {
+        // A turn that is not over by now has something that hangs; it is told when it is.
+        let _ = timeout(ENDING, ended(&app, &tip)).await;
+    }
     Ok(Json(true))
+}
+
+/// Waits for the end of the turn that runs in a session, or is about to.
+async fn ended(app: &App, tip: &Tip) -> Result<(), JournalError> {
+    let mut follow = Follow::new(app.journal().clone(), Scope::Session(tip.head.id.clone()), tip.seq);
+    loop {
+        let entries = follow.next(ENTRIES).await?;
+        let is_end = |entry: &Entry| matches!(entry.fact.event, Event::TurnEnded(_) | Event::SessionDeleted(_));
+        if entries.is_empty() || entries.iter().any(is_end) {
+            return Ok(());
+        }
+    }
 }

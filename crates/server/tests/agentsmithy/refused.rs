@@ -106,12 +106,8 @@ async fn what_is_not_there_says_so() {
     let house = House::of(Obedient::ungated()).await;
     let dialog = crate::chat::dialog(&house).await;
     for (method, path, status) in [
-        ("GET", format!("/api/dialogs/{dialog}/checkpoints"), 501),
-        ("GET", format!("/api/dialogs/{dialog}/session"), 501),
-        ("POST", format!("/api/dialogs/{dialog}/restore"), 501),
-        ("POST", format!("/api/dialogs/{dialog}/approve"), 501),
-        ("POST", format!("/api/dialogs/{dialog}/reset"), 501),
         ("PUT", "/api/config".to_owned(), 501),
+        ("POST", "/api/config/rename".to_owned(), 501),
         ("GET", "/api/nothing".to_owned(), 404),
         ("PUT", "/api/chat".to_owned(), 405),
         ("GET", "/api/dialogs/nope".to_owned(), 404),

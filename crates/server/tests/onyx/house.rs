@@ -15,7 +15,8 @@ use tolka_agent::{Agent, Pace, Recording, Replay};
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Hands, Server};
-use tolka_session::Desk;
+use tolka_session::{Desk, DeskOptions};
+use tolka_workspace::Checkpoints;
 
 use crate::reader::{Frame, OnyxReader, frames};
 
@@ -44,6 +45,7 @@ pub(crate) struct House {
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
     agent: Arc<dyn Agent>,
+    saves: bool,
 }
 
 impl House {
@@ -60,26 +62,35 @@ impl House {
     pub(crate) async fn written(script: impl FnOnce(&Path) -> String) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let agent = replay(&script(&workspace(folder.path())), Pace::AtOnce);
-        House::at(folder, agent, 100).await
+        House::at(folder, agent, 100, false).await
     }
 
     pub(crate) async fn of(agent: Arc<dyn Agent>) -> Self {
-        House::at(tempfile::tempdir().unwrap(), agent, 100).await
+        House::at(tempfile::tempdir().unwrap(), agent, 100, false).await
+    }
+
+    /// One that saves its workspace before and after every turn.
+    pub(crate) async fn saving(agent: Arc<dyn Agent>) -> Self {
+        House::at(tempfile::tempdir().unwrap(), agent, 100, true).await
     }
 
     /// One that lets only so many streams be open at once.
     pub(crate) async fn for_readers(max_readers: usize, name: &str, pace: Pace) -> Self {
-        House::at(tempfile::tempdir().unwrap(), replay(&recording(name), pace), max_readers).await
+        House::at(tempfile::tempdir().unwrap(), replay(&recording(name), pace), max_readers, false).await
     }
 
-    async fn at(folder: TempDir, agent: Arc<dyn Agent>, max_readers: usize) -> Self {
-        let journal = Sqlite::open(&SqliteOptions::new(folder.path().join("data"))).unwrap();
-        let desk = Desk::new(journal.clone(), Arc::from([agent.clone()]), Arc::new(Ids::seeded(7)));
+    async fn at(folder: TempDir, agent: Arc<dyn Agent>, max_readers: usize, saves: bool) -> Self {
+        let data = folder.path().join("data");
+        let journal = Sqlite::open(&SqliteOptions::new(data.clone())).unwrap();
+        let checkpoints = saves.then(|| Arc::new(Checkpoints::new(&data)));
+        let options = DeskOptions { checkpoints, ..DeskOptions::default() };
+        let ids = Arc::new(Ids::seeded(7));
+        let desk = Desk::with_options(journal.clone(), Arc::from([agent.clone()]), ids, options);
         let config = Config {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
             workspace: workspace(folder.path()),
-            data: folder.path().join("data"),
+            data,
             token: None,
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
@@ -93,7 +104,7 @@ impl House {
         let running = tokio::spawn(server.run(async {
             let _ = stopped.await;
         }));
-        House { address, folder, journal, stop: Some(stop), running: Some(running), agent }
+        House { address, folder, journal, stop: Some(stop), running: Some(running), agent, saves }
     }
 
     /// Goes down as it should and comes up again on the same folder.
@@ -101,7 +112,7 @@ impl House {
         drop(self.stop.take());
         self.running.take().unwrap().await.unwrap();
         self.journal.close();
-        House::at(self.folder, self.agent, 100).await
+        House::at(self.folder, self.agent, 100, self.saves).await
     }
 
     /// Where its agents work.

@@ -4,6 +4,7 @@
 
 mod approvals;
 mod files;
+#[allow(dead_code, reason = "it serves the tests of other families as well")]
 mod house;
 mod queue;
 mod reader;

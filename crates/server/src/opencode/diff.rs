@@ -1,0 +1,37 @@
+//! What changed, by edits and by commands: in a turn, or in the whole session.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde_json::{Value, json};
+use tolka_facts::MessageId;
+use tolka_session::{Between, SessionError};
+use tolka_workspace::checkpoint::FileDiff;
+
+use super::query::Params;
+use super::{Answered, session_row};
+use crate::app::App;
+use crate::changed::status;
+
+/// Of the turn of a message, or without one of the session, up to the files as they are now. A session that has no
+/// snapshot yet has changed nothing.
+pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, params: Params) -> Answered<Vec<Value>> {
+    let session = session_row(&app, id).await?.head.id;
+    let of_message = params.text("messageID").map(|message| Between::Message(MessageId::from(message)));
+    let is_whole = of_message.is_none();
+    let diffs = match app.desk.differences(&session, of_message.unwrap_or(Between::Session)).await {
+        Err(SessionError::NoCheckpoint(_) | SessionError::CheckpointsOff) if is_whole => Vec::new(),
+        diffs => diffs?,
+    };
+    Ok(Json(diffs.iter().map(shape).collect()))
+}
+
+/// A file that is no text, or too large for one, has an empty patch, as on the real server.
+fn shape(FileDiff { change, patch, .. }: &FileDiff) -> Value {
+    json!({
+        "file": change.path.to_string_lossy(),
+        "patch": patch.as_deref().unwrap_or_default(),
+        "additions": change.added,
+        "deletions": change.removed,
+        "status": status(change.operation),
+    })
+}
