@@ -4,9 +4,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tolka_facts::event::Stop;
-use tolka_facts::{Event, SessionId};
+use tolka_facts::{Event, SessionId, Tip};
 use tolka_session::Accepted;
 
+use super::checkpoints::session_name;
 use super::telling::{DROPPED, channel, named};
 use crate::app::App;
 use crate::fault::Fault;
@@ -19,7 +20,6 @@ use crate::stream::{Ending, Voice, until_end};
 enum Told {
     User {
         checkpoint: Option<String>,
-        session: Option<String>,
     },
     ChatStart,
     Chat {
@@ -42,9 +42,8 @@ struct Answer {
 impl Answer {
     fn hear(&mut self, event: &[u8]) {
         match serde_json::from_slice(event).unwrap_or(Told::Other) {
-            Told::User { checkpoint, session } => {
-                let told = [("checkpoint", checkpoint), ("session", session)].into_iter();
-                self.metadata.extend(told.filter_map(|(name, value)| Some((name.to_owned(), json!(value?)))));
+            Told::User { checkpoint } => {
+                self.metadata.extend(checkpoint.map(|checkpoint| ("checkpoint".to_owned(), json!(checkpoint))));
             }
             // What was said before and after a tool call is two paragraphs.
             Told::ChatStart if !self.content.is_empty() => self.content += "\n\n",
@@ -55,13 +54,16 @@ impl Answer {
     }
 
     /// What was said before an error is in the history; an answer that looked whole would hide the error.
-    fn finish(mut self, session: &SessionId, accepted: &Accepted, stop: Stop) -> Result<Value, Fault> {
+    fn finish(mut self, tip: &Tip, accepted: &Accepted, stop: Stop) -> Result<Value, Fault> {
         if let Some(error) = self.error {
             return Err(Fault::Failed(error));
         }
+        if self.metadata.contains_key("checkpoint") {
+            self.metadata.insert("session".to_owned(), json!(session_name(tip)));
+        }
         self.metadata.insert("turn".to_owned(), json!(accepted.turn));
         self.metadata.insert("stop_reason".to_owned(), json!(stop));
-        Ok(json!({ "content": self.content, "done": true, "dialog_id": session, "metadata": self.metadata }))
+        Ok(json!({ "content": self.content, "done": true, "dialog_id": tip.head.id, "metadata": self.metadata }))
     }
 }
 
@@ -81,7 +83,7 @@ async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Valu
         }
     };
     match until_end(&app, &session, &accepted, &mut voice, hear).await? {
-        Ending::Over(stop) => answer.finish(&session, &accepted, stop),
+        Ending::Over(stop) => answer.finish(voice.tip(&session).ok_or(Fault::Internal)?, &accepted, stop),
         Ending::Dropped => Err(Fault::Conflict(DROPPED.to_owned())),
         Ending::Deleted => Err(Fault::NotFound("The dialog was deleted.".to_owned())),
     }
@@ -89,7 +91,7 @@ async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Valu
 
 #[cfg(test)]
 mod tests {
-    use tolka_facts::{MessageId, TurnId};
+    use tolka_facts::{Base, Head, MessageId, TurnId};
 
     use super::*;
 
@@ -98,7 +100,10 @@ mod tests {
         events.iter().for_each(|event| answer.hear(event.to_string().as_bytes()));
         let (turn, message) = (TurnId::from("trn_1"), MessageId::from("msg_1"));
         let accepted = Accepted { turn, message, seq: 2, ahead: 0, repeated: false, steers: None };
-        answer.finish(&SessionId::from("ses_1"), &accepted, Stop::Cancelled)
+        let head = Head { id: SessionId::from("ses_1"), ..Head::default() };
+        let base = Base { checkpoint: "c0".to_owned(), seq: 3, approved: None, settled: 1 };
+        let tip = Tip { head, base: Some(base), ..Tip::default() };
+        answer.finish(&tip, &accepted, Stop::Cancelled)
     }
 
     #[test]
@@ -106,7 +111,7 @@ mod tests {
         let (start, end) = (json!({ "type": "chat_start" }), json!({ "type": "chat_end" }));
         let chat = |content: &str| json!({ "type": "chat", "content": content });
         let told = [
-            json!({ "type": "user", "content": "hi", "checkpoint": "c1", "session": "session_1" }),
+            json!({ "type": "user", "content": "hi", "checkpoint": "c1" }),
             json!({ "type": "reasoning", "content": "hm" }),
             start.clone(),
             chat("Hel"),
@@ -118,7 +123,7 @@ mod tests {
             end,
         ];
         let metadata =
-            json!({ "checkpoint": "c1", "session": "session_1", "turn": "trn_1", "stop_reason": "cancelled" });
+            json!({ "checkpoint": "c1", "session": "session_2", "turn": "trn_1", "stop_reason": "cancelled" });
         let expected = json!({ "content": "Hello.\n\nBye.", "done": true, "dialog_id": "ses_1", "metadata": metadata });
         assert_eq!(finished(&told).unwrap(), expected);
         let failed = finished(&[chat("Hel"), json!({ "type": "error", "error": "no" })]);

@@ -1,6 +1,4 @@
 //! Snapshots of the files of a dialog: listed, restored, agreed to, taken back. The conversation stays as it is.
-//!
-//! What changed since the last approval is what this family calls a session; they are numbered from 1.
 
 use axum::Json;
 use axum::body::Body;
@@ -19,7 +17,7 @@ use crate::changed::status;
 use crate::fault::Fault;
 use crate::request::json_body;
 
-/// How much of a prompt names the checkpoint before it.
+/// How much of an approval names its checkpoint.
 const WORDS: usize = 50;
 /// An approval is a remark, not a document.
 const LONGEST: usize = 10_000;
@@ -36,16 +34,14 @@ pub(super) async fn list(State(app): State<App>, Path(id): Path<String>) -> Answ
 }
 
 fn words(point: &Point) -> String {
-    let cut = |words: &str| words.chars().take(WORDS).collect::<String>();
     match &point.kind {
-        PointKind::BeforeTurn { words, .. } if words.chars().count() > WORDS => {
-            format!("Before user message: {}...", cut(words))
-        }
-        PointKind::BeforeTurn { words, .. } => format!("Before user message: {words}"),
+        PointKind::BeforeTurn { words, .. } => format!("Before user message: {words}..."),
         PointKind::AfterTurn { .. } => "After the answer".to_owned(),
         PointKind::BeforeRewind => "Before a restore".to_owned(),
         PointKind::AfterRewind => "After a restore".to_owned(),
-        PointKind::Approved { words: Some(words) } => format!("Approved: {}", cut(words)),
+        PointKind::Approved { words: Some(words) } => {
+            format!("Approved: {}", words.chars().take(WORDS).collect::<String>())
+        }
         PointKind::Approved { words: None } => "Approved".to_owned(),
         PointKind::Forked => "Beginning of the fork".to_owned(),
         PointKind::Asked => "Saved by hand".to_owned(),
@@ -85,7 +81,8 @@ fn changed_file(FileDiff { change, patch, before, is_too_large }: &FileDiff) -> 
     })
 }
 
-fn session_name(tip: &Tip) -> String {
+/// What this family calls the work since the last approval or reset, numbered from 1.
+pub(super) fn session_name(tip: &Tip) -> String {
     format!("session_{}", tip.base.as_ref().map_or(0, |base| base.settled).saturating_add(1))
 }
 

@@ -59,7 +59,7 @@ impl IntoResponse for Refused {
 pub(super) async fn revert(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Json<Value>, Refused> {
     let body = json_body(body).await?;
     let session = session_row(&app, id).await?.head.id;
-    let message = message_id(&body)?.ok_or_else(|| missing("messageID"))?;
+    let message = known(&app, &session, message_id(&body)?).await?;
     if let Some(part) = part_id(&body)? {
         begins_with(&app, &session, &message, part).await?;
     }
@@ -86,7 +86,7 @@ pub(super) async fn fork(State(app): State<App>, Path(id): Path<String>, body: B
 pub(super) async fn stage(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Json<Value>, Refused> {
     let body = json_body(body).await?;
     let session = session_row(&app, id).await?.head.id;
-    let message = message_id(&body)?.ok_or_else(|| missing("messageID"))?;
+    let message = known(&app, &session, message_id(&body)?).await?;
     let what = match body.get("files") {
         None | Some(Value::Bool(true)) => What::Both,
         Some(Value::Bool(false)) => What::Conversation,
@@ -201,6 +201,11 @@ fn named<'a>(body: &'a Value, field: &str, prefix: &str) -> Result<Option<&'a st
     }
 }
 
-fn missing(field: &str) -> Fault {
-    Fault::BadRequest(format!("Missing key\n  at [\"{field}\"]"))
+/// A message that its client can see: what a new prompt has removed is no place to go back to in this family.
+async fn known(app: &App, session: &SessionId, message: Option<MessageId>) -> Result<MessageId, Fault> {
+    let message = message.ok_or_else(|| Fault::BadRequest("Missing key\n  at [\"messageID\"]".to_owned()))?;
+    match app.mark(session, Mark::Hidden(&message)).await? {
+        Some(_) => Err(Fault::NotFound(format!("Message not found: {message}"))),
+        None => Ok(message),
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use tolka_dialect::opencode::session_info;
 use tolka_facts::event::{Parent, ParentKind, SessionChanged};
-use tolka_facts::{Event, SessionId, Time, Tip};
+use tolka_facts::{Event, Head, SessionId, Time, Tip};
 use tolka_journal::{Entry, JournalError, Kin, Scope, SessionQuery};
 use tolka_session::NewSession;
 
@@ -56,7 +56,8 @@ pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params)
     let query = SessionQuery {
         workspace: folder.to_filter_by(&app),
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
-        kin: if params.flag("roots")? { Kin::Roots } else { Kin::All },
+        // A fork stands on its own in this family.
+        kin: if params.flag("roots")? { Kin::NoSubagents } else { Kin::All },
         since: params.number("start")?.map_or(Time::default(), Time::from_millis),
         titled: params.text("search").map(str::to_owned),
         ..SessionQuery::default()
@@ -103,7 +104,8 @@ pub(super) async fn children(State(app): State<App>, Path(id): Path<String>) -> 
     let parent: SessionId = session_row(&app, id).await?.head.id;
     let query = SessionQuery { kin: Kin::ChildrenOf(parent), ..SessionQuery::default() };
     let children = app.journal().sessions(query).await.map_err(Fault::from)?;
-    Ok(Json(children.iter().map(|row| session_info(&row.head)).collect()))
+    let is_called = |head: &&Head| head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent);
+    Ok(Json(children.iter().map(|row| &row.head).filter(is_called).map(session_info).collect()))
 }
 
 /// A plan's entries have the fields and the words of OpenCode's todos.
