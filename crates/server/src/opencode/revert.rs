@@ -120,12 +120,11 @@ async fn go_to(app: &App, session: &SessionId, message: MessageId, what: What) -
     let start = start(app, session, &message).await?;
     loop {
         let tip = app.desk.tip(session).await?;
-        let hides =
-            |rewind: &Rewind| rewind.from.zip(start).is_some_and(|(from, start)| from <= start && start < rewind.seq);
-        if !tip.rewinds.iter().any(hides) {
+        if !start.is_some_and(|start| tip.hides(start)) {
             break;
         }
-        let is_there = |rewind: &Rewind| rewind.from == start && rewind.checkpoint.is_some() == (what == What::Both);
+        let is_there =
+            |rewind: &Rewind| rewind.hidden_from() == start && rewind.checkpoint.is_some() == (what == What::Both);
         if boundary(&tip).is_some_and(is_there) {
             return Ok(());
         }
@@ -145,7 +144,7 @@ async fn take_back(app: &App, session: &SessionId) -> Result<(), Refused> {
 
 /// The last rewind that hides messages. Those of files alone are no boundary that a client of this family knows.
 fn boundary(tip: &Tip) -> Option<&Rewind> {
-    tip.rewinds.iter().rev().find(|rewind| rewind.from.is_some())
+    tip.rewinds.iter().rev().find(|rewind| rewind.hidden_from().is_some())
 }
 
 /// Where the turn of a prompt or of an answer started; `None` for one that is unknown or waits.
