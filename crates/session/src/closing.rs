@@ -78,16 +78,16 @@ pub(crate) enum Course {
 }
 
 impl Closing {
-    /// `None` if there was no snapshot before the turn.
+    /// How it ended comes back if there was no snapshot before the turn.
     pub(crate) fn begin(
         turn: &TurnId,
         work: Work,
         base: Option<String>,
-        told: HashSet<String>,
+        told: &HashSet<String>,
         course: &Course,
         ended: Ended,
-    ) -> Result<Self, Ended> {
-        let Some(before) = work.before.clone() else { return Err(ended) };
+    ) -> Result<Self, Box<Ended>> {
+        let Some(before) = work.before.clone() else { return Err(Box::new(ended)) };
         let told = told.iter().filter_map(|path| work.store.folder.inside(path.as_ref())).collect();
         let base = base.unwrap_or_else(|| before.clone());
         let source = Arc::new(Source { work, before, base, told });

@@ -10,6 +10,7 @@ mod attendance;
 mod clerk;
 mod closing;
 mod desk;
+mod ending;
 mod error;
 mod fork;
 mod grounds;

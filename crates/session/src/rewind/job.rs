@@ -32,14 +32,14 @@ pub(crate) enum Order {
 type Beside<T> = Pin<Box<dyn Future<Output = Result<T, SessionError>> + Send>>;
 
 pub(crate) enum Job {
-    Preparing(Beside<Prepared>, Reply<Rewinding>),
+    Preparing(Beside<Box<Prepared>>, Reply<Rewinding>),
     /// Nobody waits for one that a crash left.
     Restoring(Box<RewindStarted>, Beside<(Done, History)>, Option<Reply<Rewinding>>),
     Approving(Option<String>, Beside<(Saved, u64)>, Reply<Approval>),
 }
 
 pub(crate) enum Progress {
-    Prepared(Result<Prepared, SessionError>),
+    Prepared(Result<Box<Prepared>, SessionError>),
     Restored(Result<(Done, History), SessionError>),
     Saved(Result<(Saved, u64), SessionError>),
 }
@@ -73,7 +73,7 @@ impl Actor {
         let (journal, options, grounds) = (self.clerk.journal().clone(), self.options.clone(), self.grounds.clone());
         let work = Box::pin(async move {
             let study = Study::of(journal, &options, &tip.head).await;
-            prepare(study, grounds, tip, order).await
+            prepare(study, grounds, tip, order).await.map(Box::new)
         });
         self.job = Some(Job::Preparing(work, reply));
     }
@@ -115,7 +115,7 @@ impl Actor {
 
     pub(crate) async fn advance(&mut self, progress: Progress) {
         match (self.job.take(), progress) {
-            (Some(Job::Preparing(_, reply)), Progress::Prepared(Ok(prepared))) => self.begin(prepared, reply).await,
+            (Some(Job::Preparing(_, reply)), Progress::Prepared(Ok(prepared))) => self.begin(*prepared, reply).await,
             (Some(Job::Preparing(_, reply)), Progress::Prepared(Err(error))) => answer(reply, Err(error)),
             (Some(Job::Restoring(started, _, reply)), Progress::Restored(outcome)) => {
                 self.finish_rewind(*started, outcome, reply).await;

@@ -22,7 +22,7 @@ async fn files_that_two_sessions_touched_at_once_are_conflicts() {
     for (session, other) in [(&one, &two), (&two, &one)] {
         let fact = studio.seen(session, |event| matches!(event, Event::CheckpointSaved(_))).await;
         let Event::CheckpointSaved(saved) = &fact.event else { unreachable!() };
-        assert_eq!(saved.beside, [other.clone()]);
+        assert_eq!(saved.beside, std::slice::from_ref(other));
     }
     let untold = |event: &Event| matches!(event, Event::FileChanged(change) if change.path.ends_with("quiet"));
     assert!(!studio.events(&one).await.iter().any(untold), "nobody knows whose it is");
