@@ -21,6 +21,7 @@ mod limits;
 mod models;
 mod native;
 mod recording;
+mod rewind;
 mod run;
 mod server;
 mod shutdown;

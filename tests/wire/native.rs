@@ -4,5 +4,5 @@
 mod attacks;
 mod kill;
 mod normal;
-mod stage;
+pub(crate) mod stage;
 mod story;

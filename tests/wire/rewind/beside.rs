@@ -1,0 +1,83 @@
+//! Two sessions in one folder at once.
+
+use serde_json::json;
+use tolka_scripted::{Answer, Beat, Call, When};
+
+use super::stage::{Rewinds, Stage, bash, names, prompts, put};
+use crate::native::stage::Talk;
+
+/// What the model does for whoever's prompt has this word.
+fn rehearse(stage: &Stage, word: &str, calls: Vec<Call>) {
+    let steps = calls.into_iter().map(|call| Answer::beats([Beat::Call(call)])).chain([Answer::text("Done.")]);
+    let when = || When { user: Some(word.to_owned()), ..When::default() };
+    stage.provider.add(steps.map(|answer| answer.when(when())));
+}
+
+#[test]
+fn what_both_touched_is_kept_and_shown_and_the_other_is_told_what_moved() {
+    let stage = Stage::set();
+    let folder = stage.workspace();
+    for name in ["mine", "theirs", "ours", "nobodys"] {
+        put(&folder, name, "at first\n");
+    }
+    let server = stage.serve();
+    let (mut one, mut two) = (Talk::begin(server.address), Talk::begin(server.address));
+    // Both turns are open at once: each waits for the other to have begun.
+    let waits =
+        |own: &str, other: &str| format!("touch ignored-{own}; until test -e ignored-{other}; do sleep 0.02; done");
+    put(&folder, ".gitignore", "ignored-*\n");
+    rehearse(&stage, "alpha", vec![bash(&format!("{}; echo one > mine; echo one >> ours", waits("a", "b")))]);
+    rehearse(&stage, "beta", vec![bash(&format!("{}; echo two > theirs; echo two >> ours", waits("b", "a")))]);
+    one.prompt("alpha");
+    two.prompt("beta");
+    one.until_type("turn_ended");
+    two.until_type("turn_ended");
+    let (both, theirs) = (std::fs::read_to_string(folder.join("ours")).unwrap(), "two\n");
+    assert!(both.contains("one") && both.contains("two"), "{both}");
+
+    let first = prompts(&one)[0].clone();
+    let preview = one.preview(&first, "both");
+    let done = one.rewind(&first, "both");
+    assert_eq!(preview["kept"], done["kept"]);
+    let kept = names(&done["kept"]);
+    assert!(kept.contains(&"ours") && !kept.contains(&"nobodys"), "{done}");
+    assert_eq!(std::fs::read_to_string(folder.join("ours")).unwrap(), both, "a conflict is kept");
+    assert_eq!(std::fs::read_to_string(folder.join("theirs")).unwrap(), theirs, "what is the other's stays");
+
+    // A command is looked at file by file, so whose `mine` is may be known or not; it is never lost.
+    let (mine, moved) = (std::fs::read_to_string(folder.join("mine")).unwrap(), names(&done["files"]));
+    assert_eq!(mine == "at first\n", moved.contains(&"mine"), "{done}");
+
+    // Told what to do, it goes back, and the other session's clients hear of it.
+    let asked = json!({ "message": first, "what": "files", "overwrite": ["ours"] });
+    let done = one.ask("rewind", &asked).expect(200);
+    assert!(names(&done["files"]).contains(&"ours"), "{done}");
+    assert_eq!(std::fs::read_to_string(folder.join("ours")).unwrap(), "at first\n");
+    let told = two.until(|fact| fact["type"] == "files_moved" && fact["data"].to_string().contains("\"ours\""));
+    assert_eq!(told["data"]["by"], one.session.as_str());
+
+    // And it can be taken back.
+    one.unrewind();
+    assert_eq!(std::fs::read_to_string(folder.join("ours")).unwrap(), both);
+}
+
+#[test]
+fn a_restore_above_leaves_what_a_session_below_did() {
+    let stage = Stage::set();
+    let folder = stage.workspace();
+    put(&folder, "app/main", "at first\n");
+    put(&folder, "lib/main", "at first\n");
+    let server = stage.serve();
+    let mut above = Talk::begin(server.address);
+    let body = json!({ "workspace": folder.join("lib") });
+    let below = crate::http::post(server.address, "/v1/sessions", &body).expect(201);
+    let mut below = Talk::take_up(server.address, below["id"].as_str().unwrap().to_owned());
+    stage.turn(&mut above, vec![bash("echo above > app/main")]);
+    stage.turn(&mut below, vec![bash("echo below > main; echo new > new")]);
+    stage.turn(&mut above, vec![bash("echo again > app/main")]);
+    let done = above.rewind(&prompts(&above)[0].clone(), "both");
+    assert_eq!(names(&done["files"]), ["app/main"]);
+    assert_eq!(std::fs::read_to_string(folder.join("app/main")).unwrap(), "at first\n");
+    assert_eq!(std::fs::read_to_string(folder.join("lib/main")).unwrap(), "below\n");
+    assert!(folder.join("lib/new").exists());
+}
