@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tolka_scripted::Call;
 
-use super::stage::{Rewinds, Stage, bash, names, prompts, put, take_up, write};
+use super::stage::{Rewinds, Stage, bash, catch_up, names, prompts, put, take_up, write};
 use super::tree::{Entry, Tree, assert_same, quoted, repository, tree};
 use crate::http::{get, try_call};
 use crate::kill::{Chance, number};
@@ -363,7 +363,8 @@ impl Life {
         format!("kill in a rewind to before {to}, {body}; done: {is_done}")
     }
 
-    fn rewinds(&self) -> usize {
+    fn rewinds(&mut self) -> usize {
+        catch_up(&mut self.talk);
         self.talk.told("rewound").len()
     }
 

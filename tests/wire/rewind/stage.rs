@@ -145,13 +145,20 @@ pub(crate) fn prompts(talk: &Talk) -> Vec<String> {
 /// A session after a restart, when nothing goes on in it, with all that it has told so far.
 pub(crate) fn take_up(server: &Server, session: String) -> Talk {
     let mut talk = Talk::take_up(server.address, session);
+    catch_up(&mut talk);
+    talk
+}
+
+/// Waits until nothing goes on in a session, and reads all that it has told.
+pub(crate) fn catch_up(talk: &mut Talk) {
     let last = until("the session to rest", || {
         let row = get(talk.address, &format!("/v1/sessions/{}", talk.session)).expect(200);
         let is_idle = row["busy"] == false && row["queued"] == 0;
         is_idle.then(|| row["position"].as_str().unwrap().parse::<u64>().unwrap())
     });
-    talk.until(|fact| fact["seq"].as_u64().unwrap() >= last);
-    talk
+    while talk.facts.last().is_none_or(|fact| fact["seq"].as_u64().unwrap() < last) {
+        talk.next();
+    }
 }
 
 /// The names of what a restore wrote, or kept.
