@@ -91,6 +91,10 @@ impl Desk {
         &self.0.options
     }
 
+    pub(crate) fn grounds(&self) -> &Grounds {
+        &self.0.grounds
+    }
+
     pub(crate) fn new_session_id(&self) -> SessionId {
         self.0.ids.session(Time::now())
     }

@@ -23,6 +23,7 @@ use self::copy::Copyist;
 use self::reach::Reach;
 use crate::actor::Command;
 use crate::desk::call;
+use crate::rewind::pruned;
 use crate::{Desk, SessionError};
 
 /// Facts that are copied at once: as many as one commit takes.
@@ -119,12 +120,14 @@ impl Desk {
         let checkpoints = self.checkpoints()?;
         if let Some(start) = reach.before {
             let page = self.journal().read(&Scope::Session(from.head.id.clone()), start - 1, 1).await?;
-            return match page.first().map(|entry| &entry.fact.event) {
-                Some(Event::TurnStarted(started)) => started.checkpoint.clone().ok_or_else(|| {
-                    SessionError::NoCheckpoint("none was saved before that turn; fork in place instead".to_owned())
-                }),
-                _ => Err(SessionError::NotFound(from.head.id.clone())),
+            let Some(Event::TurnStarted(started)) = page.first().map(|entry| &entry.fact.event) else {
+                return Err(SessionError::NotFound(from.head.id.clone()));
             };
+            let commit = started.checkpoint.clone().ok_or_else(|| {
+                SessionError::NoCheckpoint("none was saved before that turn; fork in place instead".to_owned())
+            })?;
+            let held = checkpoints.held(from.head.workspace.as_ref()).await.map_err(Arc::new)?;
+            return held.get(&commit).cloned().ok_or_else(|| pruned("fork in place instead"));
         }
         let save = Save::within(self.options().checkpoint_budget, "Forked here");
         let saved = checkpoints.save(from.head.workspace.as_ref(), &from.head.id, save).await;

@@ -3,7 +3,7 @@
 //! What changes in a folder while one session works there is that session's. While two do, in the same folder or one inside
 //! the other, it may be either's: each learns that the other was there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -48,6 +48,11 @@ impl Grounds {
         stays.push(Entry { number, session: session.clone(), folder, beside });
         drop(stays);
         Stay { grounds: self.clone(), number }
+    }
+
+    /// Everybody who works somewhere.
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
+        self.stays().iter().map(|entry| entry.session.clone()).collect()
     }
 
     fn stays(&self) -> std::sync::MutexGuard<'_, Vec<Entry>> {

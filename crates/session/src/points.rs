@@ -7,7 +7,7 @@ use tolka_facts::{Event, MessageId, SessionId, Time, Tip, TurnId};
 use tolka_journal::MarkKind;
 use tolka_workspace::checkpoint::FileDiff;
 
-use crate::rewind::{History, Kind, Study, checkpoint_error, nothing_saved};
+use crate::rewind::{History, Kind, Study, checkpoint_error, nothing_saved, pruned};
 use crate::saving::first_words;
 use crate::{Desk, SessionError};
 
@@ -48,7 +48,7 @@ pub enum PointKind {
 pub enum Between {
     /// From the session's base to the workspace as it is: what would be approved, or reset.
     SinceApproval,
-    /// From the session's first snapshot to the workspace as it is.
+    /// From the session's first snapshot that is there to the workspace as it is.
     Session,
     /// Of the turn of this prompt or answer.
     Message(MessageId),
@@ -83,7 +83,9 @@ impl Desk {
                 study.own_changes(base, tip.turn.is_some()).await?
             }
             Between::Session => {
-                let first = study.history.moments(0).await?.into_iter().find_map(|moment| moment.commit);
+                let held = study.held().await?;
+                let mut commits = study.history.moments(0).await?.into_iter().filter_map(|moment| moment.commit);
+                let first = commits.find(|commit| held.contains(commit));
                 study.own_changes(first.ok_or_else(nothing_saved)?, tip.turn.is_some()).await?
             }
             Between::Message(message) => {
@@ -103,6 +105,10 @@ impl Desk {
         };
         if from == to || paths.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
+        }
+        let held = study.held().await?;
+        if ![&from, &to].into_iter().all(|commit| held.contains(commit)) {
+            return Err(pruned("compare with a later one"));
         }
         let diffs = store.checkpoints.diffs(&store.folder.named, &from, &to, paths.as_deref()).await;
         diffs.map_err(checkpoint_error)

@@ -32,7 +32,8 @@ impl Desk {
     }
 
     async fn needed(&self, policy: &Policy) -> Result<impl Fn(&Snapshot) -> bool + Send + Sync + use<>, SessionError> {
-        let began = Time::now();
+        // What one who works has saved may be in nobody's facts yet; and neither is what is saved from now on.
+        let (began, at_work) = (Time::now(), self.grounds().sessions());
         let age = u64::try_from(policy.keep_for.as_micros()).unwrap_or(u64::MAX);
         let since = Time::from_micros(began.micros().saturating_sub(age));
         let mut commits = HashSet::new();
@@ -43,8 +44,9 @@ impl Desk {
         for row in self.journal().sessions(SessionQuery { open: true, ..SessionQuery::default() }).await? {
             self.needed_by(&row.head, row.seq, &mut commits).await?;
         }
-        // What was taken since then is in nobody's facts yet.
-        Ok(move |snapshot: &Snapshot| snapshot.taken >= began || commits.contains(&snapshot.commit))
+        Ok(move |snapshot: &Snapshot| {
+            snapshot.taken >= began || at_work.contains(&snapshot.session) || commits.contains(&snapshot.commit)
+        })
     }
 
     async fn needed_by(&self, head: &Head, seq: u64, commits: &mut HashSet<String>) -> Result<(), SessionError> {

@@ -20,7 +20,7 @@ pub(crate) use chain::Kind;
 pub(crate) use goal::nothing_saved;
 pub(crate) use history::History;
 pub(crate) use job::{Job, Order, progress};
-pub(crate) use prepare::{Study, checkpoint_error};
+pub(crate) use prepare::{Study, checkpoint_error, pruned};
 
 use crate::actor::Command;
 use crate::{Desk, SessionError};

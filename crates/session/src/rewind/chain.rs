@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Ended { told: HashSet<PathBuf>, is_certain: bool },
     /// Up to here nobody of ours worked, and neither from here on.
     Rest,
+    /// The same, and all before it was copied from another session.
+    Forked,
     /// Up to here a restore worked. `None`: on more files than anybody wrote down.
     Restored { files: Option<HashSet<PathBuf>> },
 }

@@ -73,22 +73,18 @@ impl History {
         let (commit, kind) = match &fact.event {
             Event::TurnStarted(e) => (e.checkpoint.clone(), Kind::Started { told: HashSet::new() }),
             Event::CheckpointSaved(e) if e.moment == Some(Why::AfterTurn) => {
-                let told = e.changes.as_ref().map(|changes| self.told(changes)).unwrap_or_default();
                 let is_certain = e.changes.is_some() && e.beside.is_empty();
+                let told = e.changes.as_ref().map(|changes| known(changes, is_certain)).unwrap_or_default();
                 (Some(e.checkpoint.clone()), Kind::Ended { told, is_certain })
             }
             Event::CheckpointSaved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
             Event::Approved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
-            Event::SessionForked(e) => (e.checkpoint.clone(), Kind::Rest),
+            Event::SessionForked(e) => (e.checkpoint.clone(), Kind::Forked),
             Event::Rewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
             Event::Unrewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
             _ => return None,
         };
         Some(Moment { seq: fact.seq, time: fact.time, commit, kind })
-    }
-
-    fn told(&self, changes: &Changes) -> HashSet<PathBuf> {
-        changes.files.iter().filter(|file| file.told).map(|file| PathBuf::from(&file.path)).collect()
     }
 
     /// Where the end of a turn does not say what it told, its facts do.
@@ -125,7 +121,11 @@ impl History {
 
     /// What this session did since then, as another one sees it.
     async fn work_since(&self, since: Time) -> Result<Vec<Foreign>, JournalError> {
-        let moments = self.moments(self.place_at(since).await?).await?;
+        let mut moments = self.moments(self.place_at(since).await?).await?;
+        // What comes before is a copy of what another one did.
+        if let Some(at) = moments.iter().rposition(|moment| moment.kind == Kind::Forked) {
+            moments.drain(..at);
+        }
         let next = |at: usize| moments.get(at + 1);
         let work = moments.iter().enumerate().filter_map(|(at, moment)| match (&moment.kind, next(at)) {
             (Kind::Started { told }, Some(Moment { time, kind: Kind::Ended { told: known, .. }, .. })) => {
@@ -209,6 +209,11 @@ impl History {
             _ => Ok(None),
         }
     }
+}
+
+/// The files that are known to be the turn's: those that it told, and all if nobody was beside it.
+fn known(changes: &Changes, is_alone: bool) -> HashSet<PathBuf> {
+    changes.files.iter().filter(|file| is_alone || file.told).map(|file| PathBuf::from(&file.path)).collect()
 }
 
 fn restored(files: &[String], changes: Option<&Changes>) -> Kind {

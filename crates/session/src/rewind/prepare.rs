@@ -85,14 +85,28 @@ impl Study {
         store.checkpoints.plan(&store.folder.named, &request).await.map_err(checkpoint_error)
     }
 
+    /// The snapshots of this workspace that are there.
+    pub(crate) async fn held(&self) -> Result<HashSet<String>, SessionError> {
+        let store = self.store()?;
+        store.checkpoints.held(&store.folder.named).await.map_err(checkpoint_error)
+    }
+
     async fn spans(&self, target: &str, now: &str, is_in_turn: bool) -> Result<Vec<Span>, SessionError> {
         let from = self.history.named(target).await?;
+        let held = self.held().await?;
+        if !held.contains(target) {
+            return Err(pruned("the conversation alone can go back"));
+        }
         let mut moments = self.history.moments(from).await?;
         // What comes behind the snapshot of now is no part of the way to it.
         let is_now = |moment: &Moment| moment.kind == Kind::Rest && moment.commit.as_deref() == Some(now);
         match moments.iter().rposition(is_now) {
             Some(at) => moments.truncate(at + 1),
             None => moments.push(self.now(now, is_in_turn)),
+        }
+        // One that was pruned is as one that failed.
+        for moment in &mut moments {
+            moment.commit = moment.commit.take().filter(|commit| commit == now || held.contains(commit));
         }
         let since = moments.first().map_or(Time::default(), |first| first.time);
         let foreign = if is_certain(&moments) { Vec::new() } else { self.history.foreign(since).await? };
@@ -150,6 +164,10 @@ async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<RewindStarted,
     let goal = study.history.goal(tip, &request).await?;
     let (checkpoint, message, from) = (goal.checkpoint, goal.message, goal.from);
     Ok(RewindStarted { checkpoint, message, from, overwrite: request.overwrite, resets, ..nothing })
+}
+
+pub(crate) fn pruned(instead: &str) -> SessionError {
+    SessionError::NoCheckpoint(format!("it was removed with other old ones to save room; {instead}"))
 }
 
 pub(crate) fn checkpoint_error(error: tolka_workspace::CheckpointError) -> SessionError {

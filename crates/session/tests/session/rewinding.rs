@@ -5,6 +5,7 @@ mod back;
 mod crash;
 mod neighbours;
 mod points;
+mod pruned;
 mod settled;
 
 use std::collections::BTreeMap;

@@ -28,7 +28,7 @@ use super::files::blocking;
 use super::git::{Git, Halt};
 use super::plan::Rules;
 use super::store::Keep;
-use super::{CheckpointError, Checkpoints, Kept, Plan, Step};
+use super::{CheckpointError, Checkpoints, Kept, Plan, Step, space};
 use crate::folder::{Folder, FolderError};
 
 /// How long it may take to look up what is to be done, and to wait for a save that runs.
@@ -104,10 +104,8 @@ impl Checkpoints {
         let shared = self.shared(&reader.place);
         // A session that is being forgotten may take its snapshots along.
         let _alone = halt.wait(shared.lock()).await?;
-        let lines: String = names.iter().map(|name| format!("{name}^{{commit}}\n")).collect();
-        let known = reader.git.run(&["cat-file", "--batch-check"], lines.as_bytes(), &halt).await?;
-        let known = String::from_utf8_lossy(&known.out).into_owned();
-        if let Some((commit, _)) = commits.iter().zip(known.lines()).find(|(_, line)| line.ends_with(" missing")) {
+        let held = space::held(&reader.git, &halt).await?;
+        if let Some(commit) = commits.iter().find(|commit| !held.contains(*commit)) {
             return Err(CheckpointError::Unknown { commit: commit.clone() });
         }
         let keep = Keep::new(with);

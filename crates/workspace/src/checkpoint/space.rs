@@ -7,7 +7,7 @@
 mod clear;
 mod weigh;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -144,6 +144,16 @@ impl Checkpoints {
         Ok(infos)
     }
 
+    /// The names of all snapshots of a workspace that are there.
+    pub async fn held(&self, workspace: &Path) -> Result<HashSet<String>, CheckpointError> {
+        let (_wanted, halt) = Halt::within(READING);
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        match halt.wait(blocking(move || Place::left(&folder, &data))).await?? {
+            Some(place) => held(&alone(&place.store), &halt).await,
+            None => Ok(HashSet::new()),
+        }
+    }
+
     /// Whether the policy lets anything go, needed or not. It costs little.
     pub async fn is_overfull(&self, policy: &Policy) -> Result<bool, CheckpointError> {
         let oldest = policy.oldest();
@@ -277,6 +287,12 @@ impl Checkpoints {
             }
         }
     }
+}
+
+/// What a ref holds. Of one that was pruned a part may still lie in a pack.
+pub(super) async fn held(git: &Git, halt: &Halt) -> Result<HashSet<String>, CheckpointError> {
+    let listed = git.run(&["for-each-ref", "--format=%(objectname)", "refs/tolka"], b"", halt).await?;
+    Ok(String::from_utf8_lossy(&listed.out).lines().map(str::to_owned).collect())
 }
 
 /// The oldest first.

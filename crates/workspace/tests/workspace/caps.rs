@@ -8,6 +8,7 @@ use std::process::Command;
 use tolka_workspace::checkpoint::{Caps, CheckpointError, LeftOut, LeftOutWhy, Save};
 
 use crate::house::{BUDGET, Entry, House, session, text};
+use crate::refusing::{assert_passed, run};
 
 fn small() -> Caps {
     Caps { largest_file: 10, ..Caps::default() }
@@ -156,9 +157,7 @@ fn what_cannot_be_read_is_left_out() {
     };
     child.args(["--exact", "caps::where_some_cannot_be_read", "--ignored"]);
     child.env("TMPDIR", folder.path()).env("HOME", folder.path());
-    let output = child.output().unwrap();
-    let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && words.contains("1 passed"), "{words}");
+    assert_passed(&run(&mut child));
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ fn what_may_not_be_written_is_kept_and_the_rest_goes_on() {
 }
 
 /// A process that another test starts may hold the copy open for writing, for a moment.
-fn run(child: &mut Command) -> Output {
+pub(crate) fn run(child: &mut Command) -> Output {
     loop {
         match child.output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
@@ -46,7 +46,7 @@ fn run(child: &mut Command) -> Output {
     }
 }
 
-fn assert_passed(output: &Output) {
+pub(crate) fn assert_passed(output: &Output) {
     let words = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && words.contains("1 passed"), "{words}");
 }
