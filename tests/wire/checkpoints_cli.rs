@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -11,14 +11,18 @@ use tolka_scripted::{Answer, Script, Scripted};
 
 use crate::cli::{code, stderr, stdout};
 use crate::recording::short_turn;
-use crate::server::{House, Server};
+use crate::server::House;
 
 /// A session whose turns write `notes.txt`, one text after the other.
-fn session_that_writes(house: &House, texts: &[&str]) -> String {
+pub(crate) fn session_that_writes(house: &House, texts: &[&str]) -> String {
     let mut session = None;
     for text in texts {
         let write = Answer::call("write", json!({ "path": "notes.txt", "content": text }));
-        let provider = Scripted::start(Script::of([write, Answer::text("Done.")])).unwrap();
+        // What is there has to be read before it is written over.
+        let is_there = house.workspace().join("notes.txt").exists();
+        let read = is_there.then(|| Answer::call("read", json!({ "path": "notes.txt" })));
+        let answers = read.into_iter().chain([write, Answer::text("Done.")]);
+        let provider = Scripted::start(Script::of(answers)).unwrap();
         let file = house.data().with_file_name("tolka.toml");
         let base = provider.openai_url();
         fs::write(&file, format!("[providers.scripted]\nwire = \"openai\"\nbase_url = \"{base}\"\n")).unwrap();
@@ -28,18 +32,19 @@ fn session_that_writes(house: &House, texts: &[&str]) -> String {
         let run = house.run(&args);
         assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
         let said = stderr(&run);
+        assert_eq!(fs::read_to_string(house.workspace().join("notes.txt")).unwrap(), *text);
         session = said.lines().find_map(|line| line.strip_prefix("session ")).map(str::to_owned);
     }
     session.unwrap()
 }
 
-fn json_of(output: &Output) -> Value {
+pub(crate) fn json_of(output: &Output) -> Value {
     assert_eq!(code(output), 0, "{}{}", stdout(output), stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The names of what is listed, the oldest first.
-fn names(house: &House) -> Vec<String> {
+pub(crate) fn names(house: &House) -> Vec<String> {
     let listed = json_of(&house.run(&["checkpoints", "list", "--json"]));
     let stores = listed["stores"].as_array().unwrap().iter();
     let all = stores.flat_map(|store| store["checkpoints"].as_array().unwrap());
@@ -143,10 +148,17 @@ fn pruning_that_is_killed_leaves_a_sound_store() {
 
 /// What a server says at its start.
 fn says(house: &House, config: &str, args: &[&str]) -> String {
+    says_where(house, config, args, &[])
+}
+
+/// The same with other variables around it.
+fn says_where(house: &House, config: &str, args: &[&str], around: &[(&str, &Path)]) -> String {
     let file = house.data().with_file_name("checkpoints.toml");
     fs::write(&file, config).unwrap();
     let agent = house.plays(&short_turn());
-    let mut child = Server::spawn(house, 0, &[&["--agent", &agent, "--config", file.to_str().unwrap()], args].concat());
+    let mut command = house.command(&["serve", "--port", "0", "--agent", &agent, "--config", file.to_str().unwrap()]);
+    command.args(args).envs(around.iter().copied());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut url = [0; 4];
     // What there is to say is said before.
     let _ = child.stdout.take().unwrap().read_exact(&mut url);
@@ -166,6 +178,14 @@ fn a_server_says_why_nothing_can_be_taken_back() {
     assert!(off.contains("tolka: checkpoints: off, by enabled = false under [checkpoints]; turns cannot"), "{off}");
     let wide = says(&house, "", &["--workspace", "/"]);
     assert!(wide.contains("tolka: checkpoints: none") && wide.contains("open a folder inside it"), "{wide}");
+    let workspace = house.workspace();
+    let home = says_where(&house, "", &[], &[("HOME", &workspace)]);
+    assert!(home.contains("tolka: checkpoints: none") && home.contains("open a folder inside it"), "{home}");
+    let no_git = says_where(&house, "", &[], &[("PATH", &workspace)]);
+    assert!(
+        no_git.contains("tolka: checkpoints: none") && no_git.contains("git was not found; install it"),
+        "{no_git}"
+    );
     let wrong = says(&house, "[checkpoints]\n\nmax_size = \"huge\"", &[]);
     assert!(wrong.contains("line 3: this is no size; write"), "{wrong}");
 }

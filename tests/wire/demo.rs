@@ -284,7 +284,7 @@ fn who_refuses_at_the_terminal_is_asked_why() {
 }
 
 /// What is written to the first is typed at the second.
-fn terminal() -> (File, File) {
+pub(crate) fn terminal() -> (File, File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&keyboard).unwrap();

@@ -112,6 +112,13 @@ impl Desk {
                 Err(error) => tracing::error!(session = %row.head.id, %error, "a session could not be taken up"),
             }
         }
+        let desk = self.clone();
+        // Nobody waits for it: a git that outlived a killed server may still write there.
+        self.spawn_task(async move {
+            if let Err(error) = desk.sweep_forks().await {
+                tracing::warn!(%error, "folders of forks that are gone may be left");
+            }
+        })?;
         Ok(recovered)
     }
 

@@ -93,6 +93,8 @@ impl Desk {
         let making = Making { desk, from, reach, id: id.clone(), workspace, own, commands };
         let made = making.all(request.title, source.as_deref()).await;
         if made.is_err() {
+            // Its files first: a disk that is full has no room for a fact.
+            making.drop_files().await;
             self.discard(&id).await;
         }
         made
@@ -150,6 +152,18 @@ impl Making {
             SessionForked { from: self.from.head.id.clone(), seq: self.reach.at, checkpoint: self.begins_with().await };
         self.write(vec![(Time::now(), Draft::tolka(forked))]).await?;
         call(&self.commands, Command::Tip).await
+    }
+
+    async fn drop_files(&self) {
+        let Some(checkpoints) = self.desk.options().checkpoints.as_ref().filter(|_| self.own == ForkWorkspace::Own)
+        else {
+            return;
+        };
+        if let Some(folder) = checkpoints.fork_of(&self.workspace)
+            && let Err(error) = checkpoints.remove_fork(&folder).await
+        {
+            tracing::warn!(session = %self.id, %error, "files of a fork that is not whole stay until it goes");
+        }
     }
 
     async fn copy(&self, mut page: Vec<Arc<Fact>>) -> Result<(), SessionError> {

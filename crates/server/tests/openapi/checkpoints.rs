@@ -120,6 +120,41 @@ async fn what_cannot_be_meant_is_refused_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn old_checkpoints_go_only_when_it_is_said_which() {
+    let room = Room::open().await;
+    room.turn(|| fs::write(room.workspace.join("made.txt"), "by a turn\n").unwrap()).await;
+    let prune = async |body: Value| {
+        let (status, answer) = room.house.ask("post", "/v1/checkpoints/prune", Some(body)).await;
+        Shapes(document()).check_answer("post", "/v1/checkpoints/prune", status, &answer);
+        (status, answer)
+    };
+    let which = "Say what may go: `older_than` (seconds), `most_bytes` (of one workspace's store), or both.";
+    for (body, words) in [
+        (json!({}), which),
+        (json!({ "older_than": null, "preview": true }), which),
+        (json!({ "older_than": "7d" }), "`older_than` must be a number from 0 on."),
+        (json!({ "older_than": -1 }), "`older_than` must be a number from 0 on."),
+        (json!({ "most_bytes": 1.5 }), "`most_bytes` must be a number from 0 on."),
+        (json!({ "most_bytes": 1, "preview": "yes" }), "`preview` must be true or false."),
+    ] {
+        let (status, answer) = prune(body).await;
+        assert_eq!((status, &answer["error"]["message"]), (400, &json!(words)));
+    }
+    let (_, would) = prune(json!({ "older_than": 0, "preview": true })).await;
+    assert_eq!((&would["checkpoints"], &would["preview"]), (&json!(2), &json!(true)), "{would}");
+    let (_, stays) = prune(json!({ "older_than": u64::MAX, "most_bytes": 0 })).await;
+    assert_eq!(stays["checkpoints"], 0, "the session is in use");
+    let (_, went) = prune(json!({ "older_than": 0 })).await;
+    assert_eq!((&went["checkpoints"], &went["preview"]), (&json!(2), &json!(false)), "{went}");
+    let (_, listed) = room.ask("get", "checkpoints", None).await;
+    let first = listed["checkpoints"][1]["checkpoint"].clone();
+    let (status, gone) = room.ask("post", "rewind", Some(json!({ "checkpoint": first }))).await;
+    let words = gone["error"]["message"].as_str().unwrap();
+    assert!(status == 409 && words.contains("removed with other old ones to save room"), "{status} {gone}");
+    room.house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_and_conversation_go_back_and_come_again() {
     let room = Room::open().await;
     let (made, kept) = (room.workspace.join("made.txt"), room.workspace.join("kept.txt"));

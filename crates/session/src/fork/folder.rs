@@ -2,6 +2,9 @@
 //! may share it.
 
 use std::path::Path;
+use std::sync::Arc;
+
+use tolka_journal::tip_at;
 
 use crate::{Desk, SessionError};
 
@@ -9,6 +12,24 @@ impl Desk {
     /// Whether a folder, by its real name, is one that a fork works in, or inside of one.
     pub fn is_of_fork(&self, folder: &Path) -> bool {
         self.options().checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.fork_of(folder).is_some())
+    }
+
+    /// Removes folders whose sessions are gone, and what a crash left of forks that were going.
+    pub(crate) async fn sweep_forks(&self) -> Result<(), SessionError> {
+        let Some(checkpoints) = &self.options().checkpoints else { return Ok(()) };
+        for id in checkpoints.forks().await.map_err(Arc::new)? {
+            match self.journal().session(&id).await? {
+                None => {
+                    let inside = checkpoints.fork_folder(&id, "any").await.map_err(Arc::new)?;
+                    self.clear_fork(&inside).await;
+                }
+                Some(row) if row.head.deleted && tip_at(self.journal().as_ref(), &id, row.seq).await?.is_copying => {
+                    self.purge(&id).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// After a session that worked there was purged.
@@ -25,6 +46,6 @@ impl Desk {
         if used.iter().any(|used| Path::new(&used.path).starts_with(&folder)) {
             return Ok(());
         }
-        Ok(checkpoints.remove_fork(&folder).await.map_err(std::sync::Arc::new)?)
+        Ok(checkpoints.remove_fork(&folder).await.map_err(Arc::new)?)
     }
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use tolka_facts::{Hash, SessionId};
 
@@ -11,6 +13,10 @@ use super::files::blocking;
 use super::{CheckpointError, Checkpoints};
 
 const FORKS: &str = "forks";
+
+/// For a git that outlives its server, and goes on to write, to be done.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(50);
 
 impl Checkpoints {
     /// Where the files of a fork will be, by its real name. Nothing is made there yet.
@@ -57,9 +63,30 @@ impl Checkpoints {
             if !is_real {
                 return Ok(());
             }
-            fs::remove_dir_all(&folder).map_err(CheckpointError::storage(&folder))
+            let mut removed = fs::remove_dir_all(&folder);
+            for _ in 0..TRIES {
+                match &removed {
+                    Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => thread::sleep(PAUSE),
+                    _ => break,
+                }
+                removed = fs::remove_dir_all(&folder);
+            }
+            removed.map_err(CheckpointError::storage(&folder))
         })
         .await
+    }
+
+    /// The sessions that folders in `forks` were made for, by the names of the folders.
+    pub async fn forks(&self) -> Result<Vec<SessionId>, CheckpointError> {
+        let forks = self.data.join(FORKS);
+        let listed = move || match fs::read_dir(&forks) {
+            Ok(entries) => {
+                Ok(entries.flatten().map(|entry| entry.file_name().to_string_lossy().as_ref().into()).collect())
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(CheckpointError::Storage { path: forks, error }),
+        };
+        blocking(listed).await
     }
 }
 

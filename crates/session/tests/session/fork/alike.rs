@@ -217,7 +217,9 @@ fn rename(value: &mut Value, names: &mut HashMap<String, usize>) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(|value| rename(value, names)),
         Value::Object(fields) => {
+            // Places differ from session to session.
             fields.remove("first_seq");
+            fields.remove("started");
             for (key, value) in fields {
                 if let ("id" | "turn" | "message", Value::String(id)) = (key.as_str(), &*value) {
                     let next = names.len();

@@ -143,16 +143,19 @@ async fn nobody_goes_back_while_a_turn_runs_and_prompts_wait_for_a_rewind() {
     studio.world.ended(&session, 2).await;
 
     stall(&studio);
-    let rewinding = tokio::spawn({
-        let (desk, session, request) = (desk.clone(), session.clone(), to(&first, What::Both));
-        async move { desk.rewind(&session, request).await }
-    });
-    while !matches!(desk.approve(&session, None).await, Err(SessionError::Busy)) {}
+    let mut rewinding = std::pin::pin!(studio.rewind(&session, &first, What::Both));
+    // It is asked for by now; whatever is asked for later comes after it.
+    tokio::select! {
+        biased;
+        done = &mut rewinding => panic!("it cannot be done: {done:?}"),
+        () = tokio::time::sleep(Duration::from_millis(1)) => {}
+    }
+    assert!(matches!(desk.approve(&session, None).await, Err(SessionError::Busy)));
     let waiting = desk.prompt(&session, prompt("next")).await.unwrap();
     assert!(matches!(studio.unrewind(&session).await, Err(SessionError::Busy)));
     assert_eq!(desk.tip(&session).await.unwrap().queue.len(), 1);
     go_on(&studio);
-    rewinding.await.unwrap().unwrap();
+    rewinding.await.unwrap();
     studio.world.ended(&session, 3).await;
     assert_eq!(texts(&studio.world.facts(&session).await), ["next"]);
     let events = studio.events(&session).await;

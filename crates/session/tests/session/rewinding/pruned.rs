@@ -99,7 +99,10 @@ async fn a_commit_that_is_gone_is_a_missing_snapshot_and_never_an_error() {
     let named = studio.named(&session).await;
     studio.prune(&session).await;
     let held = studio.held().await;
-    assert!(held.contains(&named[0]) && !held.contains(&named[1]) && !held.contains(&named[2]), "a gap behind the base");
+    assert!(
+        held.contains(&named[0]) && !held.contains(&named[1]) && !held.contains(&named[2]),
+        "a gap behind the base"
+    );
 
     let desk = &studio.world.desk;
     let second = |what| RewindRequest { to: Target::Message(second.clone()), what, overwrite: Overwrite::Nothing };

@@ -84,7 +84,10 @@ fn tell(answer: &Value, changed: &str, kept: &str) -> Result<()> {
         print::line(format_args!("{} {kept}:", count(stays.len() as u64, "file")))?;
     }
     for file in &stays {
-        print::line(format_args!("  {}  {}", text(file, "path"), text(file, "words")))?;
+        // What else the words say is for those who ask over HTTP.
+        let words = text(file, "words");
+        let words = words.split_once(';').map_or_else(|| words.clone(), |(why, _)| format!("{why}."));
+        print::line(format_args!("  {}  {words}", text(file, "path")))?;
     }
     let has_conflict = stays.iter().any(|file| file["why"] == "conflict");
     if has_conflict {

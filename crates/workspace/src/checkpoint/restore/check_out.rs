@@ -40,7 +40,12 @@ impl Checkpoints {
             Err(error) => {
                 // What cannot be removed says by its name that nobody needs it.
                 let _ = files::remove_folder(&site.unfinished);
-                Err(error)
+                Err(match error {
+                    CheckpointError::Git { words, .. } => {
+                        CheckpointError::Storage { path: site.into, error: io::Error::other(words) }
+                    }
+                    error => error,
+                })
             }
         })
         .await
