@@ -54,6 +54,27 @@ async fn what_a_turn_changed_is_told_before_its_end_and_once() {
     assert_eq!((blob(&old.before), blob(&old.after)), (b"one\n".to_vec(), b"two\n".to_vec()));
 }
 
+/// Lists of files that git did not know once made a session's log grow by gigabytes.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_changed_files_a_fact_names_few_and_counts_all() {
+    let studio = Studio::new();
+    for n in 0..1000 {
+        studio.write(&format!("users-output/{n}"), "x");
+    }
+    let session = studio.session().await;
+    let deeds: Vec<String> = (0..700).map(|n| format!("made/{n}=x")).collect();
+    studio.turn(&session, &deeds.join(";")).await;
+    let facts = studio.world.facts(&session).await;
+    let saved = facts.iter().find_map(|fact| match &fact.event {
+        Event::CheckpointSaved(saved) => saved.changes.as_ref(),
+        _ => None,
+    });
+    let changes = saved.unwrap();
+    assert_eq!((changes.files.len(), changes.count, changes.added), (500, 700, 700));
+    let told = serde_json::to_string(&facts).unwrap();
+    assert!(!told.contains("users-output"), "what did not change is named nowhere");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_changed_nothing_says_so() {
     let studio = Studio::new();
