@@ -144,6 +144,11 @@ impl Report {
         self.row(what, "", Figure::of(Vec::new()), None).goal(Goal::Measured).note(why);
     }
 
+    #[cfg(test)]
+    pub(crate) fn ratios(&self) -> Vec<Option<f64>> {
+        self.rows.iter().map(Row::ratio).collect()
+    }
+
     pub(crate) fn point(&mut self, chart: &str, line: &str, x: f64, y: f64) {
         self.lines.entry(chart.to_owned()).or_default().entry(line.to_owned()).or_default().push((x, y));
     }

@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep_until};
 use super::CheckpointError;
 use super::files::blocking;
 
-/// Files as they are: no conversion, no hook, no helper process, every name that the file system allows. And on the
-/// disk before they are relied upon: a store with half-written objects would stay broken for ever.
+/// Files as they are: no conversion, no hook, no helper process, every name that the file system allows. And what is in
+/// them is sent to the disk before they get their names: a store with half-written objects would stay broken for ever.
 const SETTINGS: &[&str] = &[
     "core.attributesFile=/dev/null",
     "core.autocrlf=false",
@@ -25,7 +25,6 @@ const SETTINGS: &[&str] = &[
     "core.fileMode=true",
     "core.fsmonitor=false",
     "core.fsync=all",
-    "core.fsyncMethod=batch",
     "core.hooksPath=/dev/null",
     "core.ignoreCase=false",
     "core.protectHFS=false",
@@ -43,8 +42,11 @@ const SURROUNDINGS: &[(&str, &str)] = &[
     ("GIT_AUTHOR_NAME", "Tolka"),
     ("GIT_COMMITTER_EMAIL", "checkpoints@tolka.invalid"),
     ("GIT_COMMITTER_NAME", "Tolka"),
+    ("GIT_CONFIG_COUNT", "1"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_CONFIG_KEY_0", "core.fsyncMethod"),
     ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_VALUE_0", "batch"),
     // A path is a path, whatever characters it begins with.
     ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
@@ -53,6 +55,11 @@ const SURROUNDINGS: &[(&str, &str)] = &[
     ("LC_ALL", "C"),
     ("TZ", "UTC"),
 ];
+
+/// For a git that is not the last to write. It sends its files to the disk in their order and does not wait for the disk
+/// itself to have them: a sync of whatever is written later does so, as git's own `batch` does within one process.
+/// Each wait is a commit of the file system's journal, which others may have filled.
+pub(super) const IN_ORDER: (&str, &str) = ("GIT_CONFIG_VALUE_0", "writeout-only");
 
 /// Since when somebody waits, and when to give up.
 #[derive(Debug, Clone)]

@@ -102,8 +102,15 @@ impl Checkpoints {
         let in_time = spans.iter().flat_map(|span| [span.from.as_str(), &span.to]);
         let commits: Vec<&str> = [target.as_str(), now].into_iter().chain(in_time).collect();
         let git = self.reader(workspace, &commits, &halt).await?.git;
-        let differences = between(&git, now, target, &[], &halt).await?;
-        let evidence = evidence(&git, request, &differences, &halt).await?;
+        let beginnings = spans.iter().map(|span| span.from.as_str());
+        let beginnings: Vec<&str> = [target.as_str(), now].into_iter().chain(beginnings).collect();
+        let (differences, changes, unsaved) = tokio::join!(
+            between(&git, now, target, &[], &halt),
+            in_spans(&git, spans, &halt),
+            Unsaved::of(&git, &beginnings, &halt),
+        );
+        let (differences, changes, unsaved) = (differences?, changes?, unsaved?);
+        let evidence = evidence(&git, request, &differences, (changes, unsaved), &halt).await?;
         let verdict = |difference: &Difference| match evidence.verdict(difference) {
             Verdict::Stays(KeptWhy::Conflict) if is_said(overwrite, &difference.path) => Verdict::Goes,
             verdict => verdict,
@@ -137,21 +144,19 @@ fn is_said(overwrite: &Overwrite, path: &Path) -> bool {
     }
 }
 
+/// `changes` are of each span; `unsaved` of the target, of now, and of each span's beginning.
 async fn evidence(
     git: &Git,
-    request: &PlanRequest,
+    PlanRequest { target, spans, .. }: &PlanRequest,
     differences: &[Difference],
+    (changes, unsaved): (Vec<Vec<Difference>>, Vec<Unsaved>),
     halt: &Halt,
 ) -> Result<Evidence, CheckpointError> {
-    let PlanRequest { target, now, spans, .. } = request;
-    let in_spans = in_spans(git, spans, halt).await?;
-    let beginnings = spans.iter().map(|span| span.from.as_str());
-    let commits: Vec<&str> = [target.as_str(), now].into_iter().chain(beginnings).collect();
-    let mut unsaved = Unsaved::of(git, &commits, halt).await?.into_iter();
+    let mut unsaved = unsaved.into_iter();
     let mut evidence = Evidence::default();
     evidence.unsaved.extend(unsaved.by_ref().take(2));
     let differ: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
-    for ((span, changes), unsaved) in spans.iter().zip(in_spans).zip(unsaved) {
+    for ((span, changes), unsaved) in spans.iter().zip(changes).zip(unsaved) {
         let rules = match changes.iter().any(|change| is_rules(&change.path)) {
             true => Rules::of(git, &span.from, halt).await?,
             // Whatever can be seen at its end could be seen at its beginning.

@@ -1,11 +1,12 @@
 //! Carries out a [`Plan`]: path by path, each one atomically, and only where the path still is what the plan was made for.
 //!
 //! Nothing else is touched: not the mtimes of what stays, not folders that were empty, never `.git`. It can be cut off at
-//! any moment and carried out again from its start.
+//! any moment and carried out again from its start, and is on the disk when it returns.
 
 mod blobs;
 mod carry;
 mod check_out;
+mod lasting;
 mod part;
 mod stays;
 mod there;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use carry::{Carry, Fate, Task};
 use stays::Stays;
 use tolka_facts::SessionId;
-use tolka_facts::event::KeptWhy;
+use tolka_facts::event::{FileOperation, KeptWhy};
 
 use super::changes::{Difference, Reader, between};
 use super::files::blocking;
@@ -51,12 +52,11 @@ impl Checkpoints {
         let shared = self.shared(&reader.place);
         let mut alone = halt.wait(shared.lock_owned()).await?;
         let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
-        let differences = between(&reader.git, &plan.now, &plan.target, &paths, &halt).await?;
-        let tasks = tasks(plan, differences);
-        let stays = match tasks.iter().any(Task::removes) {
-            true => Stays::of(&reader.git, &plan.target, &halt).await?,
-            false => Stays::default(),
-        };
+        let (differences, stays) = tokio::join!(
+            between(&reader.git, &plan.now, &plan.target, &paths, &halt),
+            stays(&reader.git, plan, &halt),
+        );
+        let (tasks, stays) = (tasks(plan, differences?), stays?);
         let (stop, Reader { git, place }) = (Stop::default(), reader);
         let (stopped, folder, key) = (stop.0.clone(), place.workspace, format!("{}{}", plan.target, plan.now));
         let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
@@ -121,6 +121,14 @@ struct Stop(Arc<AtomicBool>);
 impl Drop for Stop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Asked for only where something is removed.
+async fn stays(git: &Git, plan: &Plan, halt: &Halt) -> Result<Stays, CheckpointError> {
+    match plan.steps.iter().any(|step| step.operation == FileOperation::Delete) {
+        true => Stays::of(git, &plan.target, halt).await,
+        false => Ok(Stays::default()),
     }
 }
 

@@ -4,6 +4,10 @@
 //! are named by their content. The index is another matter, so each run has one by a name of its own,
 //! which begins as the last run's: whatever is left of an earlier run can neither hold it locked nor
 //! replace it.
+//!
+//! A save waits for the disk once, at its end: every git of it writes in order ([`IN_ORDER`]), and the ref that comes
+//! last is synced, and with it all that was written before. A power cut before that leaves no ref, and no object that
+//! has its name without its content.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +17,7 @@ use tolka_facts::{Hash, SessionId, Time};
 
 use super::batch::{Present, batches};
 use super::files::{self, Identity, blocking};
-use super::git::{Git, Halt};
+use super::git::{Git, Halt, IN_ORDER, Output};
 use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
 use super::place::Place;
@@ -25,7 +29,7 @@ use super::{Caps, CheckpointError, LeftOut, Saved};
 /// Fewer are not: every pack makes all that is read a little slower.
 const MANY: usize = 100;
 const TOGETHER: &[(&str, &str)] =
-    &[("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.bigFileThreshold"), ("GIT_CONFIG_VALUE_0", "1")];
+    &[("GIT_CONFIG_COUNT", "2"), ("GIT_CONFIG_KEY_1", "core.bigFileThreshold"), ("GIT_CONFIG_VALUE_1", "1")];
 
 /// Where the refs of a session are.
 #[derive(Debug)]
@@ -63,6 +67,8 @@ pub(super) struct Store {
     /// Good for everybody who had asked before it was begun, and so waited for it: many prompts at once cost little
     /// more than one.
     last: Option<Tree>,
+    /// A restore wrote files since the last save: what they hold is stored already, and git finds it by its name.
+    is_back: bool,
 }
 
 #[derive(Debug)]
@@ -105,12 +111,13 @@ impl Store {
             Ok(seed::held(&dir))
         })
         .await?;
-        Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, last: None })
+        Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, last: None, is_back: false })
     }
 
     /// Somebody wrote into the workspace: what was seen before is good for nobody.
     pub(super) fn moved(&mut self) {
         self.last = None;
+        self.is_back = true;
     }
 
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
@@ -118,6 +125,7 @@ impl Store {
             Some(tree) if tree.began >= halt.asked => tree,
             before => self.tree(before, halt).await?,
         };
+        self.is_back = false;
         let commit = match &wish.same_as {
             Some(same) if is_same(&self.git, &tree, same, halt).await? => same.clone(),
             _ => commit(&self.git, &tree, &wish.words, halt).await?,
@@ -181,7 +189,7 @@ impl Store {
         {
             return Ok(Tree { began, left_out, ..tree });
         }
-        let name = match self.git.run(&["write-tree"], b"", halt).await {
+        let name = match write(&self.git, &[], &["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
             Err(error @ CheckpointError::Git { .. }) => {
@@ -243,7 +251,7 @@ impl Store {
             if listing.nested == seeded {
                 return Err(CheckpointError::Nested { path: shown(first) });
             }
-            self.git.run(&["update-index", "--replace", "-z", "--index-info"], &listing.seeds(), halt).await?;
+            write(&self.git, &[], &["update-index", "--replace", "-z", "--index-info"], &listing.seeds(), halt).await?;
             seeded = listing.nested;
             listing = Listing::take(&self.git, &self.scope, halt).await?;
         }
@@ -272,15 +280,14 @@ impl Store {
         if paths.is_empty() {
             return Ok(());
         }
-        self.git.run(&["update-index", "-z", "--index-info"], &removals(paths), halt).await.map(drop)
+        write(&self.git, &[], &["update-index", "-z", "--index-info"], &removals(paths), halt).await.map(drop)
     }
 
     async fn take_in(&self, batch: &[Present], halt: &Halt) -> Result<(), CheckpointError> {
         let paths = batch.iter().map(|present| present.path.as_slice()).collect::<Vec<_>>().join(&0);
         let args = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        let surroundings = if batch.len() < MANY { &[] } else { TOGETHER };
-        let surroundings: Vec<_> = surroundings.iter().map(|(name, value)| (*name, OsStr::new(value))).collect();
-        self.git.run_among(&surroundings, &args, &paths, halt).await.map(drop)
+        let surroundings = if batch.len() < MANY || self.is_back { &[] } else { TOGETHER };
+        write(&self.git, surroundings, &args, &paths, halt).await.map(drop)
     }
 
     /// Those of a batch that git could not take in because they cannot be read. If there are none, it failed for
@@ -323,7 +330,20 @@ async fn commit(git: &Git, tree: &Tree, words: &str, halt: &Halt) -> Result<Stri
     let (words, trailers) = (one_line(words), left_out::trailers(&tree.left_out));
     // The time makes each commit one of its own, also if nothing has changed.
     let message = format!("{words}\n\nTaken-At: {}\n{trailers}", Time::now().micros());
-    Ok(git.run(&["commit-tree", &tree.name], message.as_bytes(), halt).await?.line())
+    Ok(write(git, &[], &["commit-tree", &tree.name], message.as_bytes(), halt).await?.line())
+}
+
+/// A step of a save, which ends with a ref on the disk.
+async fn write(
+    git: &Git,
+    surroundings: &[(&str, &str)],
+    args: &[&str],
+    input: &[u8],
+    halt: &Halt,
+) -> Result<Output, CheckpointError> {
+    let surroundings = surroundings.iter().chain([&IN_ORDER]);
+    let surroundings: Vec<_> = surroundings.map(|(name, value)| (*name, OsStr::new(value))).collect();
+    git.run_among(&surroundings, args, input, halt).await
 }
 
 /// Made under another name first: a store that is there is complete.

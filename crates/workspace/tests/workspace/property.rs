@@ -107,7 +107,12 @@ async fn tell(start: &[Edit], stretches: &[Stretch], late: &[Edit], overwrites: 
         git(&house.workspace.join(folder), &["init", "--quiet"]);
     }
     apply(&house, start);
-    git(&house.workspace, &["add", "--all", "--", ":!nested"]);
+    // Git takes no repository without a commit, and does not let a path be left out that rules hide.
+    let (inner, aside) = (house.workspace.join("nested/.git"), house.workspace.with_file_name("aside"));
+    fs::rename(&inner, &aside).unwrap();
+    git(&house.workspace, &["add", "--all"]);
+    git(&house.workspace, &["rm", "-r", "--quiet", "--cached", "--ignore-unmatch", "nested"]);
+    fs::rename(&aside, &inner).unwrap();
     git(&house.workspace, &["commit", "--quiet", "--allow-empty", "-m", "x"]);
     let repository = repositories(&house);
 

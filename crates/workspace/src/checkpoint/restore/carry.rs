@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use tolka_facts::Hash;
 
 use super::blobs::{Blobs, Content};
+use super::lasting;
 use super::part::{Part, set_kind};
 use super::stays::Stays;
 use super::there::{Identity, There};
@@ -95,6 +96,8 @@ impl<'a> Carry<'a> {
         self.trail = trail(self.root)?;
         self.write(&writings)?;
         self.take_back_folders();
+        let done = self.fates.iter().filter(|(_, fate)| *fate == Fate::Done).map(|(path, _)| path.as_path());
+        lasting::sync(self.root, &mut self.trail, done).map_err(CheckpointError::storage("."))?;
         Ok(self.fates)
     }
 

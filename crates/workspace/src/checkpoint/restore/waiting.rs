@@ -16,7 +16,7 @@ const BYTES: usize = 256 << 20;
 const FOLDERS: usize = 256;
 
 /// Up to so many files each is waited for by itself, which is cheaper than to wait for all that anybody wrote.
-const FEW: usize = 64;
+pub(super) const FEW: usize = 64;
 /// The disk takes what is asked for at the same time in one go.
 const THREADS: usize = 8;
 
@@ -65,17 +65,17 @@ impl Waiting {
 }
 
 #[cfg(target_os = "linux")]
-const CAN_SYNC_ALL: bool = true;
+pub(super) const CAN_SYNC_ALL: bool = true;
 #[cfg(not(target_os = "linux"))]
-const CAN_SYNC_ALL: bool = false;
+pub(super) const CAN_SYNC_ALL: bool = false;
 
 #[cfg(target_os = "linux")]
-fn sync_all(root: &Folder) -> io::Result<()> {
+pub(super) fn sync_all(root: &Folder) -> io::Result<()> {
     Ok(rustix::fs::syncfs(root)?)
 }
 
 /// More than a few never wait together there.
 #[cfg(not(target_os = "linux"))]
-fn sync_all(_root: &Folder) -> io::Result<()> {
+pub(super) fn sync_all(_root: &Folder) -> io::Result<()> {
     Ok(())
 }
