@@ -62,6 +62,9 @@ enum Action {
     Show {
         /// As the list names it, or as much of it as is like no other
         checkpoint: String,
+        /// Of this session, if several have it [default: the oldest]
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
         /// With the text of what changed
         #[arg(long)]
         diff: bool,
@@ -73,6 +76,9 @@ enum Action {
     Restore {
         /// As the list names it, or as much of it as is like no other
         checkpoint: String,
+        /// What this session's turns did, if several have it [default: the oldest]
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
         /// Only show what would be done
         #[arg(long)]
         preview: bool,
@@ -111,7 +117,9 @@ impl Checkpoints {
                 let workspace = workspace.map(|path| path.canonicalize().unwrap_or(path));
                 self.list(session.as_deref(), workspace, *json).await?;
             }
-            Action::Show { checkpoint, diff, json } => self.show(checkpoint, *diff, *json).await?,
+            Action::Show { checkpoint, session, diff, json } => {
+                self.show(checkpoint, session.as_deref(), *diff, *json).await?;
+            }
             Action::Restore { .. } => self.restore().await?,
             Action::Prune { .. } => self.prune().await?,
         }
@@ -154,8 +162,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    async fn show(&self, checkpoint: &str, with_diff: bool, as_json: bool) -> Result<()> {
-        let Found { store, snapshot, next } = find(self.stores().await?, checkpoint)?;
+    async fn show(&self, checkpoint: &str, session: Option<&str>, with_diff: bool, as_json: bool) -> Result<()> {
+        let Found { store, snapshot, next } = find(self.stores().await?, checkpoint, session)?;
         let checkpoints = tolka_workspace::Checkpoints::new(&self.data.folder()?);
         let diffs = match &next {
             Some(next) => checkpoints.diffs(&store.workspace, &snapshot.commit, &next.commit, None).await?,

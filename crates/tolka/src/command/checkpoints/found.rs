@@ -15,7 +15,8 @@ pub(super) struct Found {
     pub(super) next: Option<Snapshot>,
 }
 
-pub(super) fn find(stores: Vec<StoreInfo>, name: &str) -> Result<Found> {
+/// By its name, and by its session if several have it: else the oldest, since a fork has those of its parent too.
+pub(super) fn find(stores: Vec<StoreInfo>, name: &str, session: Option<&str>) -> Result<Found> {
     let is_name = name.len() >= FEWEST && name.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_name {
         bail!(
@@ -25,8 +26,13 @@ pub(super) fn find(stores: Vec<StoreInfo>, name: &str) -> Result<Found> {
     let name = name.to_ascii_lowercase();
     let mut found: Option<Found> = None;
     for store in stores {
-        let meant = store.snapshots.iter().position(|it| it.commit.starts_with(&name));
-        let Some(at) = meant else { continue };
+        let is_meant = |it: &Snapshot| {
+            it.commit.starts_with(&name) && session.is_none_or(|session| it.session.as_str() == session)
+        };
+        let meant = store.snapshots.iter().enumerate().filter(|(_, it)| is_meant(it));
+        // The ids of sessions descend.
+        let oldest = meant.max_by(|(_, a), (_, b)| a.session.as_str().cmp(b.session.as_str()));
+        let Some((at, _)) = oldest else { continue };
         let snapshot = store.snapshots[at].clone();
         let is_other = |it: &Snapshot| it.commit.starts_with(&name) && it.commit != snapshot.commit;
         if store.snapshots.iter().any(is_other) || found.is_some() {

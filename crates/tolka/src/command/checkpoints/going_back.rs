@@ -13,12 +13,12 @@ use crate::print::{self, plain};
 
 impl Checkpoints {
     pub(super) async fn restore(&self) -> Result<()> {
-        let Action::Restore { checkpoint, preview, yes, json, .. } = &self.action else { return Ok(()) };
+        let Action::Restore { checkpoint, session, preview, yes, json, .. } = &self.action else { return Ok(()) };
         let is_terminal = std::io::stdin().is_terminal();
         if !preview && !yes && (*json || !is_terminal) {
             bail!("nobody is here to ask: add --yes to restore, or --preview to see what would be done");
         }
-        let Found { snapshot, .. } = find(self.stores().await?, checkpoint)?;
+        let Found { snapshot, .. } = find(self.stores().await?, checkpoint, session.as_deref())?;
         let attached = self.attach().await?;
         let path = format!("/v1/sessions/{}/rewind", snapshot.session);
         let restored = self.go_back(&attached.client, &path, &snapshot.commit).await;
