@@ -45,7 +45,7 @@ impl Saving {
     }
 
     pub(crate) fn options(&self) -> DeskOptions {
-        DeskOptions { checkpoints: self.checkpoints.clone(), checkpoint_budget: self.budget, ..DeskOptions::default() }
+        DeskOptions { checkpoints: self.checkpoints.clone(), checkpoint_budget: self.budget }
     }
 
     /// Why what turns do cannot be taken back, where that is so: one line for people.

@@ -69,9 +69,9 @@ fn a_kill_in_a_restore_leaves_the_folder_as_before_or_as_after() {
         assert!(went || !answered, "what was answered is done");
         is_back ^= went;
         if went {
-            done += 1
+            done += 1;
         } else {
-            not_done += 1
+            not_done += 1;
         }
         assert_same(&repository(&folder), &own, "the person's repository");
     }

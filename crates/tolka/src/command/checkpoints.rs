@@ -186,7 +186,7 @@ impl Checkpoints {
         match &next {
             None => print::line("it is the last of its session")?,
             Some(next) if diffs.is_empty() => {
-                print::line(format_args!("nothing changed up to {}", &next.commit[..12]))?
+                print::line(format_args!("nothing changed up to {}", &next.commit[..12]))?;
             }
             Some(next) => print::line(format_args!("changed up to {}:", &next.commit[..12]))?,
         }
