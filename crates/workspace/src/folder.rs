@@ -2,7 +2,7 @@
 //!
 //! The folder is opened once, and every path is looked up from there by the kernel: links that stay
 //! inside are followed, a link or a `..` that leads out is refused, and nothing can be swapped between
-//! the check and the opening. Where the kernel cannot do that, [`walk`] looks up name by name.
+//! the check and the opening. Where the kernel cannot do that, `walk` looks up name by name.
 
 mod walk;
 
