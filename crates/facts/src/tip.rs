@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::{
     Changes, Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, RewindStarted,
-    Rewound, Usage, UsageSet,
+    Usage, UsageSet,
 };
 use crate::{CallId, EndedCalls, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
 
-/// So many can be taken back one after the other.
-const REWINDS: usize = 32;
+mod rewinds;
+
+pub use rewinds::{Base, Rewind};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Tip {
@@ -37,7 +38,7 @@ pub struct Tip {
     /// Rewinds that can be taken back, the last one last: no turn has started since. Of very many the last.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub rewinds: Vec<Rewind>,
-    /// Of those before them, the one that hides most.
+    /// Of those before them, the last that hides anything.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buried: Option<Rewind>,
     /// By starting a turn the last fact ended all chance to take rewinds back. It stays for that one fact.
@@ -97,40 +98,9 @@ pub struct Head {
     /// Permissions and questions that wait for a person.
     #[serde(default)]
     pub waiting: u64,
-    /// The rewind that hides most of the conversation, while it can be taken back.
+    /// The rewind that says what is hidden of the conversation: the last one that hides anything.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rewound: Option<Rewind>,
-}
-
-/// A rewind that can be taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rewind {
-    /// Of its [`Rewound`](crate::event::Rewound) fact.
-    pub seq: u64,
-    /// `None`: the files stayed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub checkpoint: Option<String>,
-    /// The files before it; taking it back restores them.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub before: Option<String>,
-    /// `None`: the conversation stayed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub message: Option<MessageId>,
-    /// Turns that started at this place or later, and before `seq`, are taken back.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub from: Option<u64>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Base {
-    pub checkpoint: String,
-    /// The fact that named it.
-    pub seq: u64,
-    /// When it was approved; `None` if nothing was yet.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub approved: Option<Time>,
-    /// How often work was approved or reset.
-    pub settled: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -220,17 +190,6 @@ impl Ask {
     }
 }
 
-impl Rewind {
-    /// Where the first turn started that it hides. `None`: it hides nothing.
-    pub fn hidden_from(&self) -> Option<u64> {
-        self.from.filter(|_| self.message.is_some())
-    }
-
-    fn hides(&self) -> bool {
-        self.hidden_from().is_some()
-    }
-}
-
 impl OpenTurn {
     /// The call, open or ended by the last fact.
     pub fn tool(&self, call: &CallId) -> Option<&Tool> {
@@ -263,17 +222,6 @@ impl Tip {
         self.turn.as_ref().and_then(|turn| turn.tool(call))
     }
 
-    /// Where the first turn started that rewinds have hidden: all from there on are, until the rewinds are taken back or
-    /// the next turn starts. No turn has started since the first of them.
-    pub fn hidden_from(&self) -> Option<u64> {
-        self.head.rewound.as_ref().and_then(Rewind::hidden_from)
-    }
-
-    /// Whether rewinds have hidden the turn that started at this place.
-    pub fn hides(&self, started: u64) -> bool {
-        self.hidden_from().is_some_and(|from| from <= started)
-    }
-
     pub fn asks(&self) -> impl Iterator<Item = &Ask> {
         self.turn.iter().flat_map(|turn| &turn.asks)
     }
@@ -304,7 +252,7 @@ impl Tip {
         self.head.busy = self.turn.is_some() || self.rewinding.is_some() || self.is_copying;
         self.head.queued = self.queue.len() as u64;
         self.head.waiting = self.asks().count() as u64;
-        self.head.rewound = self.hides_most().cloned();
+        self.head.rewound = self.deciding().cloned();
     }
 
     fn apply_event(&mut self, fact: &Fact) {
@@ -344,10 +292,7 @@ impl Tip {
             }
             Event::TurnStarted(e) => {
                 self.start_turn(&e.turn, fact);
-                // What was taken back stays so.
-                self.has_settled = self.head.rewound.is_some();
-                self.rewinds.clear();
-                self.buried = None;
+                self.settle();
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
             }
             Event::PromptSteered(e) => self.steer(&e.turn, fact),
@@ -429,18 +374,8 @@ impl Tip {
             Event::RewindStarted(e) => self.rewinding = Some(e.clone()),
             Event::RewindFailed(_) => self.rewinding = None,
             Event::Rewound(e) => self.rewound(e),
-            Event::Unrewound(e) => {
-                self.rewinding = None;
-                self.rewinds.pop();
-                self.counted(e.total.as_ref());
-                self.head.updated = fact.time;
-            }
-            Event::Approved(e) => {
-                let settled = self.base.take().map_or(0, |base| base.settled) + 1;
-                let (checkpoint, seq) = (e.checkpoint.clone(), fact.seq);
-                self.base = Some(Base { checkpoint, seq, approved: Some(fact.time), settled });
-                self.counted(Some(&Changes::default()));
-            }
+            Event::Unrewound(e) => self.unrewound(e),
+            Event::Approved(e) => self.approved(e),
             Event::SessionForked(e) => {
                 self.is_copying = false;
                 self.base = None;
@@ -466,46 +401,6 @@ impl Tip {
             | Event::SessionChosen(_)
             | Event::RetryScheduled(_) => {}
         }
-    }
-
-    /// The first snapshot is what changes are counted from.
-    fn begin_from(&mut self, checkpoint: &str) {
-        let (checkpoint, seq) = (checkpoint.to_owned(), self.seq);
-        self.base.get_or_insert(Base { checkpoint, seq, approved: None, settled: 0 });
-    }
-
-    fn hides_most(&self) -> Option<&Rewind> {
-        self.buried.iter().chain(&self.rewinds).filter(|rewind| rewind.hides()).min_by_key(|rewind| rewind.from)
-    }
-
-    /// A snapshot knows what changed; what was told of it one by one does not add up to more.
-    fn counted(&mut self, total: Option<&Changes>) {
-        if let Some(total) = total {
-            let head = &mut self.head;
-            (head.files, head.added, head.removed) = (total.count, total.added, total.removed);
-        }
-    }
-
-    fn rewound(&mut self, e: &Rewound) {
-        self.rewinding = None;
-        self.counted(e.total.as_ref());
-        if self.rewinds.len() == REWINDS {
-            let first = self.rewinds.remove(0);
-            self.buried = self.buried.take().into_iter().chain([first]).filter(Rewind::hides).min_by_key(|r| r.from);
-        }
-        self.rewinds.push(Rewind {
-            seq: self.seq,
-            checkpoint: e.checkpoint.clone(),
-            before: e.before.clone(),
-            message: e.message.clone(),
-            from: e.from,
-        });
-        if e.resets
-            && let Some(base) = &mut self.base
-        {
-            base.settled += 1;
-        }
-        self.head.updated = self.time;
     }
 
     fn take(&mut self, turn: &TurnId) {

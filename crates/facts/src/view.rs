@@ -1,6 +1,6 @@
 //! A session as its facts make it, whole or from some place on: what a page draws on load and a test compares.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,9 @@ pub struct View {
     /// The place that it was folded from.
     #[serde(skip)]
     since: u64,
+    /// The turn that was open there, and its prompt, which stands before this view.
+    #[serde(skip)]
+    opening: Option<(TurnId, MessageId)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +72,7 @@ pub struct Message {
     pub rewound: bool,
     /// It began before this view did, inside a turn. Here is what was open of it and what came since: a call that the turn
     /// has already, and a text with the name of its last one, are those, grown; the rest is new. If no message before has
-    /// its id, it goes on with the last one of the turn.
+    /// its id, it goes on with the last one of the turn, and is hidden if that is.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub continued: bool,
 }
@@ -88,7 +91,8 @@ impl View {
     /// A view of what comes after a tip, with what is open there: prompts that wait, and in the middle of a turn what it has
     /// not ended.
     pub fn since(tip: Tip) -> Self {
-        let mut view = View { since: tip.seq, ..View::default() };
+        let opening = tip.turn.as_ref().map(|turn| (turn.id.clone(), turn.message.clone()));
+        let mut view = View { since: tip.seq, opening, ..View::default() };
         view.messages.extend(tip.turn.as_ref().and_then(going_on));
         view.messages.extend(tip.queue.iter().map(|queued| prompt(&queued.prompt, queued.time)));
         view.tip = tip;
@@ -191,12 +195,22 @@ impl View {
         }
     }
 
-    /// Hides messages for good. What an agent that tells no steps said belongs to its prompt.
+    /// Messages that it shows something of.
+    pub fn ids(&self) -> impl Iterator<Item = &MessageId> {
+        self.opening.iter().map(|(_, prompt)| prompt).chain(self.messages.iter().map(|message| &message.id))
+    }
+
+    /// Hides messages for good. What an agent that tells no steps said belongs to the prompt of its turn.
     pub fn hide(&mut self, hidden: &HashSet<MessageId>) {
-        let prompts = self.messages.iter().filter(|m| m.role == Role::User && hidden.contains(&m.id));
-        let turns: HashSet<TurnId> = prompts.map(|m| m.turn.clone()).collect();
+        let mut prompts: HashMap<TurnId, MessageId> = self.opening.iter().cloned().collect();
+        for message in self.messages.iter().filter(|m| m.role == Role::User) {
+            prompts.entry(message.turn.clone()).or_insert_with(|| message.id.clone());
+        }
         let nameless = MessageId::default();
-        let is_hidden = |m: &Message| hidden.contains(&m.id) || (m.id == nameless && turns.contains(&m.turn));
+        let is_hidden = |m: &Message| {
+            let id = if m.id == nameless { prompts.get(&m.turn) } else { Some(&m.id) };
+            id.is_some_and(|id| hidden.contains(id))
+        };
         for message in self.messages.iter_mut().filter(|m| is_hidden(m)) {
             (message.hidden, message.rewound) = (true, false);
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use proptest::prelude::*;
 use tolka_facts::event::{Foreign, Rewound, TurnStarted, Unrewound};
 use tolka_facts::{
-    Blobs, Body, Draft, Event, Fact, Hash, INLINE_LIMIT, Json, MessageId, Part, SessionId, Time, Tip, VERSION, View,
+    Blobs, Body, Draft, Event, Fact, Hash, INLINE_LIMIT, Json, Part, SessionId, Time, Tip, VERSION, View,
 };
 
 fn cases() -> ProptestConfig {
@@ -93,23 +93,79 @@ fn rewinds(facts: &[Fact]) -> Vec<(Option<u64>, u64)> {
     rewinds
 }
 
-/// However many rewinds there are, what they hide stays hidden.
+/// Facts one after the other, of one session.
+#[derive(Default)]
+struct Telling(Tip);
+
+impl Telling {
+    fn tell(&mut self, event: impl Into<Event>) -> Option<u64> {
+        let fact = Draft::client(event).stamp(SessionId::from("ses_1"), self.0.seq + 1, Time::from_millis(1));
+        self.0.apply(&fact);
+        self.0.hidden_from()
+    }
+
+    fn rewind(&mut self, from: u64) -> Option<u64> {
+        self.tell(Rewound { from: Some(from), message: Some("msg_1".into()), ..files_alone() })
+    }
+
+    fn unrewind(&mut self) -> Option<u64> {
+        let (files, kept) = (Vec::new(), Vec::new());
+        let checkpoint = Some("c".to_owned());
+        self.tell(Unrewound { checkpoint, files, before: None, after: None, kept, changes: None, total: None })
+    }
+}
+
+fn files_alone() -> Rewound {
+    Rewound {
+        checkpoint: Some("c".into()),
+        message: None,
+        files: Vec::new(),
+        before: None,
+        after: None,
+        from: None,
+        kept: Vec::new(),
+        changes: None,
+        total: None,
+        resets: false,
+    }
+}
+
+#[test]
+fn the_last_rewind_that_hides_decides() {
+    let mut told = Telling::default();
+    assert_eq!(told.rewind(5), Some(5));
+    assert_eq!(told.rewind(30), Some(30), "one that goes forth shows again what lies before it");
+    assert!(told.0.hides(30) && !told.0.hides(29));
+    assert_eq!(told.rewind(20), Some(20));
+    assert_eq!(told.tell(files_alone()), Some(20), "files alone decide nothing");
+    assert_eq!(told.unrewind(), Some(20));
+    assert_eq!(told.unrewind(), Some(30));
+    assert_eq!(told.unrewind(), Some(5));
+    assert_eq!(told.unrewind(), None);
+    assert_eq!(told.rewind(7), Some(7));
+    assert_eq!(told.tell(TurnStarted { turn: "trn_1".into(), checkpoint: None }), None);
+    assert!(told.0.has_settled && told.0.rewinds.is_empty());
+}
+
+/// The stack is bounded: what fell out of it cannot be taken back any more, and hides what it hid.
 #[test]
 fn of_very_many_rewinds_the_last_can_be_taken_back() {
-    let mut tip = Tip::default();
-    let rewound = |from| Rewound::to(MessageId::from("msg_1"), from, "c".into());
-    let tell = |tip: &mut Tip, event: Event| {
-        let fact = Draft::client(event).stamp(SessionId::from("ses_1"), tip.seq + 1, Time::from_millis(1));
-        tip.apply(&fact);
-    };
-    (0..50).for_each(|n| tell(&mut tip, rewound(if n == 3 { 2 } else { 9 }).into()));
-    let can_be_taken_back = tip.rewinds.len();
-    assert!((2..50).contains(&can_be_taken_back));
-    (0..can_be_taken_back).for_each(|_| tell(&mut tip, Unrewound::to("c".into()).into()));
-    assert_eq!((tip.rewinds.len(), tip.hidden_from()), (0, Some(2)));
-    assert!(tip.hides(2) && !tip.hides(1));
-    tell(&mut tip, TurnStarted { turn: "trn_1".into(), checkpoint: None }.into());
-    assert_eq!(tip.hidden_from(), None);
+    let mut told = Telling::default();
+    told.rewind(2);
+    told.rewind(9);
+    assert!((0..40).all(|_| told.tell(files_alone()) == Some(9)), "under files alone");
+    let can_be_taken_back = told.0.rewinds.len();
+    assert!((2..40).contains(&can_be_taken_back));
+    assert!((0..can_be_taken_back).all(|_| told.unrewind() == Some(9)));
+    assert!(told.0.rewinds.is_empty());
+    assert_eq!(told.rewind(4), Some(4));
+    assert!((0..50).all(|n| told.rewind(100 - n) == Some(100 - n)));
+    for _ in 0..can_be_taken_back {
+        told.unrewind();
+    }
+    let last_buried = 100 - (50 - can_be_taken_back as u64) + 1;
+    assert_eq!((told.0.rewinds.len(), told.0.hidden_from()), (0, Some(last_buried)));
+    assert_eq!(told.tell(TurnStarted { turn: "trn_1".into(), checkpoint: None }), None);
 }
 
 /// Facts of the third version have neither the place of a rewind nor its kind: it is read, and hides nothing.
@@ -204,7 +260,7 @@ proptest! {
             let hides = rewinds(&run[..=at]);
             for message in &view.messages {
                 let is_gone = gone.contains(&message.id);
-                let from = hides.iter().filter_map(|(from, _)| *from).min();
+                let from = hides.iter().rev().find_map(|(from, _)| *from);
                 let rewound = started.get(&message.turn).zip(from).is_some_and(|(started, from)| *started >= from);
                 prop_assert_eq!(message.hidden, is_gone || rewound, "{} at {}", message.id, fact.seq);
                 prop_assert_eq!(message.rewound, rewound && !is_gone, "{} at {}", message.id, fact.seq);

@@ -76,8 +76,7 @@ impl Page {
         self.each(journal, |fact| view.apply(fact)).await?;
         if self.to < end {
             view.forget_waiting();
-            let messages: Vec<&MessageId> = view.messages.iter().map(|message| &message.id).collect();
-            let hidden = hidden(journal, &self.session, self.to, end, messages).await?;
+            let hidden = hidden(journal, &self.session, self.to, end, view.ids()).await?;
             view.hide(&hidden);
             view.rewind(hidden_from(journal, &self.session, end).await?);
         }

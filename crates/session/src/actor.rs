@@ -210,10 +210,10 @@ impl Actor {
     /// What a rewind took back is hidden for good when a turn starts.
     async fn begin_turn(&mut self, started: Vec<Draft>) -> Result<(), SessionError> {
         let mut drafts: Vec<Draft> = Vec::new();
-        let taken_back = self.clerk.tip().rewinds.iter().rev().find_map(|rewind| Some((rewind.from?, rewind.seq)));
-        if let Some((from, before)) = taken_back {
-            let history = History::of(self.clerk.journal().clone(), &self.clerk.tip().head);
-            let messages = history.messages(from, before).await?;
+        let tip = self.clerk.tip();
+        if let Some(from) = tip.hidden_from() {
+            let history = History::of(self.clerk.journal().clone(), &tip.head);
+            let messages = history.messages(from, tip.seq).await?;
             drafts.extend(messages.into_iter().map(|message| Draft::tolka(MessageHidden { message })));
         }
         drafts.extend(started);

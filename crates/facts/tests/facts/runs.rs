@@ -125,7 +125,7 @@ impl Stage {
 
     /// What is hidden stays so: it is said of every message before the next turn starts.
     fn bury(&mut self) {
-        let from = self.rewinds.drain(..).flatten().min().unwrap_or(u64::MAX);
+        let from = self.rewinds.drain(..).flatten().next_back().unwrap_or(u64::MAX);
         let hidden: Vec<MessageId> =
             self.turns.iter().filter(|(started, _)| *started >= from).flat_map(|(_, of)| of.clone()).collect();
         hidden.into_iter().for_each(|message| self.tell(MessageHidden { message }));

@@ -167,8 +167,6 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
     known.kept = message.kept.or_else(|| known.kept.take());
     known.stop = message.stop.or(known.stop);
     known.failure = message.failure.or_else(|| known.failure.take());
-    known.hidden |= message.hidden;
-    known.rewound |= message.rewound;
 }
 
 #[test]

@@ -12,9 +12,8 @@ pub(super) struct Reach {
     pub(super) at: u64,
     /// Where the turn started that the fork goes up to. `None`: it goes up to now.
     pub(super) before: Option<u64>,
-    /// Turns that started in one of these, from the first and before the second, are taken back and may yet be brought
-    /// back.
-    rewound: Vec<(u64, u64)>,
+    /// Turns that started here or later are taken back and may yet be brought back.
+    hidden_from: Option<u64>,
 }
 
 impl Reach {
@@ -30,12 +29,10 @@ impl Reach {
         };
         let Some(start) = start else {
             let at = tip.turn.as_ref().map_or(tip.seq, |open| open.first_seq - 1);
-            let range = |rewind: &tolka_facts::Rewind| Some((rewind.from?, rewind.seq));
-            let rewound = tip.rewinds.iter().filter(|rewind| rewind.message.is_some()).filter_map(range).collect();
-            return Ok(Reach { session, at, before: None, rewound });
+            return Ok(Reach { session, at, before: None, hidden_from: tip.hidden_from() });
         };
         // What had been taken back when a turn started is hidden for good.
-        Ok(Reach { session, at: start - 1, before: Some(start), rewound: Vec::new() })
+        Ok(Reach { session, at: start - 1, before: Some(start), hidden_from: None })
     }
 
     /// Whether the turn of this prompt is told in the fork.
@@ -60,7 +57,7 @@ impl Reach {
     }
 
     fn is_rewound(&self, start: u64) -> bool {
-        self.rewound.iter().any(|(from, seq)| (*from..*seq).contains(&start))
+        self.hidden_from.is_some_and(|from| from <= start)
     }
 }
 

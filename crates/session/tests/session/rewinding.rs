@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tolka_facts::event::{KeptWhy, Overwrite};
-use tolka_facts::{Event, Fact, MessageId, SessionId};
+use tolka_facts::{Event, Fact, MessageId, Role, SessionId, View};
 use tolka_session::{Accepted, DeskOptions, NewSession, RewindRequest, Rewinding, SessionError, Target, What};
 use tolka_workspace::Checkpoints;
 use tolka_workspace::checkpoint::{Kept, Step};
@@ -109,6 +109,14 @@ impl Studio {
 
     async fn events(&self, session: &SessionId) -> Vec<Event> {
         self.world.facts(session).await.iter().map(|fact| fact.event.clone()).collect()
+    }
+
+    /// The prompts that a client sees.
+    async fn shown(&self, session: &SessionId) -> Vec<MessageId> {
+        let mut view = View::default();
+        self.world.facts(session).await.iter().for_each(|fact| view.apply(fact));
+        let shown = view.messages.into_iter().filter(|message| message.role == Role::User && !message.hidden);
+        shown.map(|message| message.id).collect()
     }
 
     /// Waits for a fact.

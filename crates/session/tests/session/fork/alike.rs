@@ -42,8 +42,8 @@ struct Story {
     names: u64,
     /// Those that can be seen, or seen again.
     turns: Vec<Turn>,
-    /// How many of them each rewind left, the last one last.
-    rewinds: Vec<(u64, usize, Vec<Turn>)>,
+    /// From where each of the rewinds hides, the last one last.
+    rewinds: Vec<u64>,
 }
 
 impl Story {
@@ -86,7 +86,8 @@ impl Story {
     fn turn(&mut self) {
         let next = self.tip.queue.front().map(|queued| queued.prompt.clone());
         let prompt = next.unwrap_or_else(|| self.queue(None));
-        let hidden: Vec<Turn> = self.rewinds.drain(..).flat_map(|(_, _, hidden)| hidden).collect();
+        let from = self.rewinds.drain(..).next_back().unwrap_or(u64::MAX);
+        let hidden = self.turns.split_off(self.turns.partition_point(|turn| turn.start < from));
         for message in hidden.into_iter().flat_map(|turn| turn.messages) {
             self.tell(Draft::tolka(MessageHidden { message }));
         }
@@ -134,22 +135,20 @@ impl Story {
         0
     }
 
-    /// Of the conversation, to before one of the turns.
+    /// Of the conversation, to before one of the turns: back, or forth to one that is hidden.
     fn rewind(&mut self) {
         if self.turns.is_empty() {
             return;
         }
-        let at = self.dice.roll(self.turns.len() as u64) as usize;
-        let hidden = self.turns.split_off(at);
-        let (message, from) = (hidden[0].messages[0].clone(), hidden[0].start);
-        let seq = self.tell(Draft::tolka(Rewound::to(message, from, "c".repeat(40))));
-        self.rewinds.push((seq, at, hidden));
+        let to = &self.turns[self.dice.roll(self.turns.len() as u64) as usize];
+        let (message, from) = (to.messages[0].clone(), to.start);
+        self.tell(Draft::tolka(Rewound::to(message, from, "c".repeat(40))));
+        self.rewinds.push(from);
     }
 
     fn unrewind(&mut self) {
-        if let Some((_, _, hidden)) = self.rewinds.pop() {
+        if self.rewinds.pop().is_some() {
             self.tell(Draft::tolka(Unrewound::to("c".repeat(40))));
-            self.turns.extend(hidden);
         }
     }
 
@@ -184,7 +183,7 @@ impl Story {
         for fact in self.facts.iter().filter(|fact| fact.seq < before) {
             view.apply(fact);
             match &fact.event {
-                Event::Rewound(e) => rewinds.push(e.from.unwrap()..fact.seq),
+                Event::Rewound(e) => rewinds.push(e.from.unwrap()),
                 Event::Unrewound(_) => _ = rewinds.pop(),
                 Event::TurnStarted(_) => rewinds.clear(),
                 _ => {}
@@ -199,13 +198,13 @@ impl Story {
                 _ => None,
             })
             .collect();
-        let is_rewound = |turn: &TurnId| rewinds.iter().any(|range| range.contains(&starts[turn]));
+        let is_rewound = |turn: &TurnId| rewinds.last().is_some_and(|from| *from <= starts[turn]);
         view.messages.retain(|message| !message.hidden && !is_rewound(&message.turn));
         view
     }
 }
 
-/// Messages with their ids in the order of their telling; where a call was first told is of no matter.
+/// Messages with their ids in the order of their telling; places are others in a fork.
 fn plain(view: &View) -> Value {
     let mut names = HashMap::new();
     let mut shown = serde_json::to_value(&view.messages).unwrap();

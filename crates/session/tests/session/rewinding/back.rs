@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tolka_facts::event::{KeptWhy, Overwrite};
 use tolka_facts::{Event, MessageId};
-use tolka_session::{RewindRequest, SessionError, Target, What};
+use tolka_session::{ForkRequest, RewindRequest, SessionError, Target, What};
 
 use super::after::{go_on, stall};
 use super::{Studio, files, kept, paths, to};
@@ -87,15 +87,6 @@ async fn what_is_taken_back_is_hidden_for_good_by_the_next_turn() {
     let rewinding = studio.rewind(&session, &answer, What::Both).await.unwrap();
     assert_eq!(rewinding.message, Some(second.clone()));
     assert_eq!(studio.tree(), files(&[("a", "1")]));
-    let hidden = |events: &[Event]| -> Vec<MessageId> {
-        events
-            .iter()
-            .filter_map(|event| match event {
-                Event::MessageHidden(hidden) => Some(hidden.message.clone()),
-                _ => None,
-            })
-            .collect()
-    };
     assert!(hidden(&studio.events(&session).await).is_empty(), "it can still be undone");
     studio.turn(&session, "a=4").await;
     let events = studio.events(&session).await;
@@ -105,6 +96,36 @@ async fn what_is_taken_back_is_hidden_for_good_by_the_next_turn() {
     assert!(matches!(studio.unrewind(&session).await, Err(SessionError::NothingToUndo)));
     studio.turn(&session, "a=5").await;
     assert_eq!(hidden(&studio.events(&session).await).len(), 3, "once");
+}
+
+/// The last rewind of the conversation decides, whatever lies under it and however many of files alone lie on it.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_goes_forth_shows_again_what_lies_before_it() {
+    let studio = Studio::new();
+    let session = studio.session().await;
+    let first = studio.turn(&session, "a=1").await;
+    let second = studio.turn(&session, "a=2").await;
+    let third = studio.turn(&session, "a=3").await;
+    studio.rewind(&session, &first, What::Both).await.unwrap();
+    assert_eq!(studio.shown(&session).await, []);
+    studio.rewind(&session, &second, What::Conversation).await.unwrap();
+    assert_eq!(studio.shown(&session).await, [first.clone()]);
+    studio.rewind(&session, &third, What::Conversation).await.unwrap();
+    assert_eq!(studio.shown(&session).await, [first.clone(), second.clone()]);
+    studio.unrewind(&session).await.unwrap();
+    assert_eq!(studio.shown(&session).await, [first.clone()], "the one before it decides");
+    // More than can be taken back one after the other.
+    for _ in 0..20 {
+        studio.rewind(&session, &first, What::Files).await.unwrap();
+        studio.rewind(&session, &third, What::Files).await.unwrap();
+    }
+    assert_eq!(studio.shown(&session).await, [first.clone()]);
+    let fork = studio.world.desk.fork(&session, ForkRequest::default()).await.unwrap();
+    assert_eq!(studio.shown(&fork.head.id).await.len(), 1);
+
+    let fourth = studio.turn(&session, "b=1").await;
+    assert_eq!(studio.shown(&session).await, [first, fourth]);
+    assert_eq!(hidden(&studio.events(&session).await), [second, third]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,4 +204,12 @@ async fn what_is_not_there_is_refused_and_changes_nothing() {
     fs::rename(&studio.workspace, studio.workspace.with_extension("away")).unwrap();
     assert!(matches!(desk.rewind(&session, request(Target::Base)).await, Err(SessionError::Checkpoint(_))));
     assert_eq!(desk.tip(&session).await.unwrap().seq, seq);
+}
+
+fn hidden(events: &[Event]) -> Vec<MessageId> {
+    let hidden = events.iter().filter_map(|event| match event {
+        Event::MessageHidden(hidden) => Some(hidden.message.clone()),
+        _ => None,
+    });
+    hidden.collect()
 }
