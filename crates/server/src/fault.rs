@@ -141,6 +141,8 @@ impl From<SessionError> for Fault {
             | SessionError::Busy
             | SessionError::NoCheckpoint(_)
             | SessionError::NothingToUndo
+            | SessionError::NotTheLast(_)
+            | SessionError::AlreadyThere
             | SessionError::CheckpointsOff => Fault::Conflict(message),
             SessionError::Checkpoint(_) => Fault::Failed(message),
             SessionError::ShuttingDown => Fault::Unavailable(message),

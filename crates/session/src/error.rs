@@ -47,6 +47,12 @@ pub enum SessionError {
     NoCheckpoint(String),
     #[error("there is nothing to take back: no rewind was made, or a turn has started since")]
     NothingToUndo,
+    #[error(
+        "the rewind at {0} is not the last one: it was taken back, or followed by another rewind or a turn; look again"
+    )]
+    NotTheLast(u64),
+    #[error("the session is there already")]
+    AlreadyThere,
     #[error("checkpoints are switched off on this server")]
     CheckpointsOff,
     #[error(transparent)]

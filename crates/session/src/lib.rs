@@ -33,5 +33,5 @@ pub use error::SessionError;
 pub use fork::{ForkRequest, ForkWorkspace};
 pub use points::{Between, Point, PointKind};
 pub use prompt::{Accepted, PromptRequest};
-pub use rewind::{Approval, Preview, RewindRequest, Rewinding, Target, What};
+pub use rewind::{Approval, Preview, RewindRequest, Rewinding, Target, Undo, What};
 pub use saving::DeskOptions;

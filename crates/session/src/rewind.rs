@@ -4,6 +4,7 @@
 //! [`RewindStarted`](tolka_facts::event::RewindStarted) fact, then the files are restored, then what was done is told. A
 //! crash in between leaves the fact; the next start finishes from it.
 
+mod boundary;
 mod chain;
 mod goal;
 mod history;
@@ -48,6 +49,16 @@ pub enum What {
     Files,
     Conversation,
     Both,
+}
+
+/// Which rewinds are taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Undo {
+    Last,
+    /// The one that this fact tells, if it is the last one: another client may have been faster.
+    This(u64),
+    /// All since the conversation went back.
+    All,
 }
 
 /// What a rewind would do.
@@ -115,9 +126,25 @@ impl Desk {
         self.call(session, |reply| Command::Rewind(Box::new(Order::To(request)), reply)).await
     }
 
-    /// Takes the last rewind back, if no turn has started since.
-    pub async fn unrewind(&self, session: &SessionId, overwrite: Overwrite) -> Result<Rewinding, SessionError> {
-        self.call(session, |reply| Command::Rewind(Box::new(Order::Back(overwrite)), reply)).await
+    /// Takes rewinds back, if no turn has started since.
+    pub async fn unrewind(
+        &self,
+        session: &SessionId,
+        undo: Undo,
+        overwrite: Overwrite,
+    ) -> Result<Rewinding, SessionError> {
+        self.call(session, |reply| Command::Rewind(Box::new(Order::Back(undo, overwrite)), reply)).await
+    }
+
+    /// Makes this prompt, or that of this answer, the first one that is hidden, wherever the conversation was rewound to
+    /// before. The files are then those before it, or without them those from before all rewinds.
+    pub async fn move_boundary(
+        &self,
+        session: &SessionId,
+        message: MessageId,
+        what: What,
+    ) -> Result<Rewinding, SessionError> {
+        self.call(session, |reply| Command::Rewind(Box::new(Order::Boundary(message, what)), reply)).await
     }
 
     /// Changes are counted from here on.

@@ -93,8 +93,11 @@ impl Tip {
     }
 
     pub(super) fn unrewound(&mut self, e: &Unrewound) {
-        self.rewinding = None;
-        self.rewinds.pop();
+        // All from that one on.
+        match self.rewinding.take().and_then(|started| started.undoes) {
+            Some(first) => self.rewinds.retain(|rewind| rewind.seq < first),
+            None => drop(self.rewinds.pop()),
+        }
         self.counted(e.total.as_ref());
         self.head.updated = self.time;
     }

@@ -1,7 +1,6 @@
 //! Going back and forth in a session, and leaving it for a new one.
 //!
-//! A client of this family has one boundary in a session, which it moves back (undo) and forth (redo) or takes away; here
-//! rewinds lie on each other. Moving forth is to take back those that hide the message, and then to go back to it.
+//! A client of this family has one boundary in a session, which it moves back (undo) and forth (redo) or takes away.
 
 use axum::Json;
 use axum::body::Body;
@@ -11,9 +10,8 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tolka_dialect::opencode::session_info;
 use tolka_facts::event::Overwrite;
-use tolka_facts::{Event, MessageId, Rewind, SessionId, Tip};
-use tolka_journal::{Mark, MarkKind, Scope};
-use tolka_session::{ForkRequest, RewindRequest, SessionError, Target, What};
+use tolka_facts::{MessageId, SessionId};
+use tolka_session::{ForkRequest, SessionError, Undo, What};
 
 use super::told::{Told, place};
 use super::{Answered, session_row};
@@ -59,7 +57,7 @@ impl IntoResponse for Refused {
 pub(super) async fn revert(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Json<Value>, Refused> {
     let body = json_body(body).await?;
     let session = session_row(&app, id).await?.head.id;
-    let message = known(&app, &session, message_id(&body)?).await?;
+    let message = message_id(&body)?.ok_or_else(missing)?;
     if let Some(part) = part_id(&body)? {
         begins_with(&app, &session, &message, part).await?;
     }
@@ -86,7 +84,7 @@ pub(super) async fn fork(State(app): State<App>, Path(id): Path<String>, body: B
 pub(super) async fn stage(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Json<Value>, Refused> {
     let body = json_body(body).await?;
     let session = session_row(&app, id).await?.head.id;
-    let message = known(&app, &session, message_id(&body)?).await?;
+    let message = message_id(&body)?.ok_or_else(missing)?;
     let what = match body.get("files") {
         None | Some(Value::Bool(true)) => What::Both,
         Some(Value::Bool(false)) => What::Conversation,
@@ -116,49 +114,17 @@ async fn shown(app: &App, session: &SessionId) -> Result<Value, Fault> {
 
 /// Moves the boundary to before the prompt of a message, wherever it stands now.
 async fn go_to(app: &App, session: &SessionId, message: MessageId, what: What) -> Result<(), Refused> {
-    let refused = |error| Refused::of(session, error);
-    let start = start(app, session, &message).await?;
-    loop {
-        let tip = app.desk.tip(session).await?;
-        if !start.is_some_and(|start| tip.hides(start)) {
-            break;
-        }
-        let is_there =
-            |rewind: &Rewind| rewind.hidden_from() == start && rewind.checkpoint.is_some() == (what == What::Both);
-        if boundary(&tip).is_some_and(is_there) {
-            return Ok(());
-        }
-        app.desk.unrewind(session, Overwrite::Nothing).await.map_err(refused)?;
+    match app.desk.move_boundary(session, message, what).await {
+        Ok(_) | Err(SessionError::AlreadyThere) => Ok(()),
+        Err(error) => Err(Refused::of(session, error)),
     }
-    let request = RewindRequest { to: Target::Message(message), what, overwrite: Overwrite::Nothing };
-    app.desk.rewind(session, request).await.map_err(refused)?;
-    Ok(())
 }
 
 async fn take_back(app: &App, session: &SessionId) -> Result<(), Refused> {
-    while boundary(&app.desk.tip(session).await?).is_some() {
-        app.desk.unrewind(session, Overwrite::Nothing).await.map_err(|error| Refused::of(session, error))?;
+    match app.desk.unrewind(session, Undo::All, Overwrite::Nothing).await {
+        Ok(_) | Err(SessionError::NothingToUndo) => Ok(()),
+        Err(error) => Err(Refused::of(session, error)),
     }
-    Ok(())
-}
-
-/// The last rewind that hides messages. Those of files alone are no boundary that a client of this family knows.
-fn boundary(tip: &Tip) -> Option<&Rewind> {
-    tip.rewinds.iter().rev().find(|rewind| rewind.hidden_from().is_some())
-}
-
-/// Where the turn of a prompt or of an answer started; `None` for one that is unknown or waits.
-async fn start(app: &App, session: &SessionId, message: &MessageId) -> Result<Option<u64>, Fault> {
-    let journal = app.journal();
-    let Some(mut at) = place(journal.as_ref(), session, message).await? else { return Ok(None) };
-    let facts = journal.read(&Scope::Session(session.clone()), at - 1, 1).await?;
-    if let Some(Event::PromptQueued(prompt)) = facts.first().map(|entry| &entry.fact.event) {
-        let started = app.mark(session, Mark::TurnStart(&prompt.turn)).await?;
-        let taken = if started.is_none() { app.mark(session, Mark::Steered(&prompt.turn)).await? } else { started };
-        let Some(taken) = taken else { return Ok(None) };
-        at = taken;
-    }
-    Ok(journal.marks(session, MarkKind::TurnStart, at + 1, 1).await?.first().copied())
 }
 
 /// Only whole messages are hidden here: a part must be where its message begins.
@@ -200,11 +166,6 @@ fn named<'a>(body: &'a Value, field: &str, prefix: &str) -> Result<Option<&'a st
     }
 }
 
-/// A message that its client can see: what a new prompt has removed is no place to go back to in this family.
-async fn known(app: &App, session: &SessionId, message: Option<MessageId>) -> Result<MessageId, Fault> {
-    let message = message.ok_or_else(|| Fault::BadRequest("Missing key\n  at [\"messageID\"]".to_owned()))?;
-    match app.mark(session, Mark::Hidden(&message)).await? {
-        Some(_) => Err(Fault::NotFound(format!("Message not found: {message}"))),
-        None => Ok(message),
-    }
+fn missing() -> Fault {
+    Fault::BadRequest("Missing key\n  at [\"messageID\"]".to_owned())
 }

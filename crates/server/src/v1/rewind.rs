@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tolka_facts::event::{KeptWhy, Overwrite};
 use tolka_facts::{MessageId, SessionId};
-use tolka_session::{ForkRequest, ForkWorkspace, Preview, RewindRequest, Rewinding, Target, What};
+use tolka_session::{ForkRequest, ForkWorkspace, Preview, RewindRequest, Rewinding, Target, Undo, What};
 use tolka_workspace::checkpoint::{Kept, Step};
 
 use super::sessions::flag;
-use super::shapes;
+use super::{number, shapes};
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
 use crate::request::{json_body, text_field};
@@ -41,10 +41,11 @@ pub(super) async fn rewind(State(app): State<App>, Path(id): Path<String>, body:
 }
 
 pub(super) async fn unrewind(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
-    let overwrite = overwrite(&json_body(body).await?)?;
+    let body = json_body(body).await?;
+    let (undo, overwrite) = (undo(&body)?, overwrite(&body)?);
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
-    Ok(Json(done(&app.desk.unrewind(&session, overwrite).await?)))
+    Ok(Json(done(&app.desk.unrewind(&session, undo, overwrite).await?)))
 }
 
 pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
@@ -93,6 +94,18 @@ fn rewind_request(body: &Value) -> Result<RewindRequest, Fault> {
         Some(_) => return Err(Fault::BadRequest("`what` is files, conversation or both.".to_owned())),
     };
     Ok(RewindRequest { to, what, overwrite: overwrite(body)? })
+}
+
+/// The rewind that is meant, by its position.
+fn undo(body: &Value) -> Result<Undo, Fault> {
+    match body.get("rewind") {
+        None | Some(Value::Null) => Ok(Undo::Last),
+        Some(Value::String(text)) => Ok(number("rewind", Some(text), 1..=u64::MAX)?.map_or(Undo::Last, Undo::This)),
+        Some(given) => given
+            .as_u64()
+            .map(Undo::This)
+            .ok_or_else(|| Fault::BadRequest("`rewind` is the position that the answer to a rewind has.".to_owned())),
+    }
 }
 
 fn overwrite(body: &Value) -> Result<Overwrite, Fault> {

@@ -22,7 +22,7 @@ impl History {
     pub(crate) async fn goal(&self, tip: &Tip, request: &RewindRequest) -> Result<Goal, SessionError> {
         let (seq, checkpoint) = match &request.to {
             Target::Message(message) => {
-                let seq = self.turn_of(message).await?;
+                let seq = self.turn_in_sight(message).await?;
                 (seq, self.checkpoint_of_turn(seq, request.what).await?)
             }
             Target::Checkpoint(commit) => (self.named(commit).await?, Some(commit.clone())),
@@ -42,6 +42,14 @@ impl History {
             goal.message = self.prompt_of_turn(*first).await?;
         }
         Ok(goal)
+    }
+
+    /// The same of one that is not hidden for good. What was saved before it can still be named.
+    pub(super) async fn turn_in_sight(&self, message: &MessageId) -> Result<u64, SessionError> {
+        match self.mark(Mark::Hidden(message)).await? {
+            Some(_) => Err(SessionError::NoSuchMessage(message.clone())),
+            None => self.turn_of(message).await,
+        }
     }
 
     /// Where the turn of a prompt, or of an answer, started.
@@ -64,7 +72,7 @@ impl History {
         seq.ok_or_else(|| SessionError::NoSuchCheckpoint(commit.to_owned()))
     }
 
-    async fn checkpoint_of_turn(&self, seq: u64, what: What) -> Result<Option<String>, SessionError> {
+    pub(super) async fn checkpoint_of_turn(&self, seq: u64, what: What) -> Result<Option<String>, SessionError> {
         let fact = self.fact(seq).await?;
         match fact.as_deref().map(|fact| &fact.event) {
             Some(Event::TurnStarted(started)) if started.checkpoint.is_some() || what == What::Conversation => {
@@ -84,7 +92,7 @@ impl History {
         Ok(format!("{}; the conversation alone can go back", told.trim_end_matches('.')))
     }
 
-    async fn prompt_of_turn(&self, seq: u64) -> Result<Option<MessageId>, SessionError> {
+    pub(super) async fn prompt_of_turn(&self, seq: u64) -> Result<Option<MessageId>, SessionError> {
         let fact = self.fact(seq).await?;
         match fact.as_deref().map(|fact| &fact.event) {
             Some(Event::TurnStarted(started)) => self.prompt(&started.turn).await,

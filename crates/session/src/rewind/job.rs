@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tolka_facts::event::{Approved, CheckpointSaved, Moment, Overwrite, RewindFailed, RewindStarted};
-use tolka_facts::{Draft, Tip};
+use tolka_facts::{Draft, MessageId, Tip};
 use tolka_journal::MarkKind;
 use tolka_workspace::Saved;
 use tolka_workspace::checkpoint::Plan;
 
 use super::prepare::{Prepared, Study, prepare};
 use super::work::{Done, restore};
-use super::{Approval, History, RewindRequest, Rewinding};
+use super::{Approval, History, RewindRequest, Rewinding, Undo, What};
 use crate::SessionError;
 use crate::actor::{Actor, Reply, answer};
 use crate::grounds::Stay;
@@ -24,8 +24,10 @@ const STOPPING: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Order {
     To(RewindRequest),
-    /// The last one is taken back.
-    Back(Overwrite),
+    /// Some are taken back.
+    Back(Undo, Overwrite),
+    /// The conversation is hidden from this message on, and from nowhere else.
+    Boundary(MessageId, What),
     Reset,
 }
 

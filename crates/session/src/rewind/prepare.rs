@@ -9,7 +9,9 @@ use tolka_journal::{Journal, MarkKind};
 use tolka_workspace::Saved;
 use tolka_workspace::checkpoint::{Plan, PlanRequest, Span};
 
+use super::boundary::{Step, undone};
 use super::chain::{Kind, Moment, is_certain, spans};
+use super::goal::Goal;
 use super::history::History;
 use super::{Order, RewindRequest, Target, What};
 use crate::grounds::{Grounds, Stay};
@@ -150,10 +152,15 @@ async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<RewindStarted,
         resets: false,
     };
     let (request, resets) = match order {
-        Order::Back(overwrite) => {
-            let last = tip.rewinds.last().ok_or(SessionError::NothingToUndo)?;
-            let (checkpoint, undoes) = (last.before.clone(), Some(last.seq));
-            return Ok(RewindStarted { checkpoint, overwrite, undoes, ..nothing });
+        Order::Back(undo, overwrite) => {
+            let (undoes, checkpoint) = undone(tip, undo)?;
+            return Ok(RewindStarted { checkpoint, overwrite, undoes: Some(undoes), ..nothing });
+        }
+        Order::Boundary(message, what) => {
+            return Ok(match study.history.step_to(tip, message, what).await? {
+                Step::Back(undoes, checkpoint) => RewindStarted { checkpoint, undoes: Some(undoes), ..nothing },
+                Step::To(Goal { checkpoint, message, from }) => RewindStarted { checkpoint, message, from, ..nothing },
+            });
         }
         Order::To(request) => (request, false),
         Order::Reset => {

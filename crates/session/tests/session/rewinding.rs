@@ -2,6 +2,7 @@
 
 mod after;
 mod back;
+mod boundary;
 mod crash;
 mod neighbours;
 mod points;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use tolka_facts::event::{KeptWhy, Overwrite};
 use tolka_facts::{Event, Fact, MessageId, Role, SessionId, View};
-use tolka_session::{Accepted, DeskOptions, NewSession, RewindRequest, Rewinding, SessionError, Target, What};
+use tolka_session::{Accepted, DeskOptions, NewSession, RewindRequest, Rewinding, SessionError, Target, Undo, What};
 use tolka_workspace::Checkpoints;
 use tolka_workspace::checkpoint::{Kept, Step};
 
@@ -104,7 +105,7 @@ impl Studio {
     }
 
     async fn unrewind(&self, session: &SessionId) -> Result<Rewinding, SessionError> {
-        self.world.desk.unrewind(session, Overwrite::Nothing).await
+        self.world.desk.unrewind(session, Undo::Last, Overwrite::Nothing).await
     }
 
     async fn events(&self, session: &SessionId) -> Vec<Event> {
