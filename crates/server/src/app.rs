@@ -1,7 +1,7 @@
 //! What every route can reach, and how a server comes up and goes down.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -171,13 +171,16 @@ impl App {
     }
 
     /// The folder that a client asks for, if agents may work there: the configured one, one inside it, or one of a fork.
-    pub(crate) fn workspace(&self, wanted: Option<&str>) -> Result<String, Fault> {
+    pub(crate) async fn workspace(&self, wanted: Option<&str>) -> Result<String, Fault> {
         let root = &self.config.workspace;
         let Some(wanted) = wanted else { return Ok(root.display().to_string()) };
         // Resolved first, so that neither `..` nor a link leads out.
-        let folder = Path::new(wanted).canonicalize().ok().filter(|folder| folder.is_dir());
+        let folder = match tokio::fs::canonicalize(wanted).await {
+            Ok(folder) => tokio::fs::metadata(&folder).await.is_ok_and(|it| it.is_dir()).then_some(folder),
+            Err(_) => None,
+        };
         match folder {
-            Some(folder) if folder.starts_with(root) || self.desk.is_of_fork(&folder) => {
+            Some(folder) if folder.starts_with(root) || self.desk.is_of_fork(&folder).await => {
                 Ok(folder.display().to_string())
             }
             Some(_) => {

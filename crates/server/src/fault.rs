@@ -143,6 +143,7 @@ impl From<SessionError> for Fault {
             | SessionError::NothingToUndo
             | SessionError::NotTheLast(_)
             | SessionError::AlreadyThere
+            | SessionError::FolderGoes(_)
             | SessionError::CheckpointsOff => Fault::Conflict(message),
             SessionError::Checkpoint(_) => Fault::Failed(message),
             SessionError::ShuttingDown => Fault::Unavailable(message),

@@ -256,12 +256,20 @@ impl Actor {
             Command::Answer(request, given, by, reply) => answer(reply, self.answer(&request, *given, by).await),
             Command::Change(change, reply) => answer(reply, self.change(*change).await),
             Command::Delete(reply) => answer(reply, self.delete().await),
-            Command::Note(draft, reply) => answer(reply, self.append(*draft).await),
+            Command::Note(draft, reply) => answer(reply, self.note(*draft).await),
             Command::Rewind(order, reply) => self.rewind(*order, reply),
             Command::Approve(words, reply) => self.approve(words, reply),
             Command::Tip(reply) => answer(reply, Ok(self.clerk.tip().clone())),
             Command::Shutdown => {}
         }
+    }
+
+    /// Nothing comes between the facts that are copied into a fork.
+    pub(crate) async fn note(&mut self, draft: Draft) -> Result<(), SessionError> {
+        if self.clerk.tip().is_copying {
+            return Err(SessionError::Busy);
+        }
+        self.append(draft).await
     }
 
     async fn copy(&mut self, facts: Vec<Copied>) -> Result<(), SessionError> {

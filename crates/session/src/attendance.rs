@@ -50,6 +50,10 @@ impl Room {
         Attendance { room: self.clone(), place }
     }
 
+    pub(crate) fn has(&self, place: &Place) -> bool {
+        self.places().contains_key(place)
+    }
+
     fn leave(&self, place: &Place) {
         let mut places = self.places();
         if let Some(count) = places.get_mut(place) {

@@ -1,5 +1,5 @@
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -49,6 +49,10 @@ struct Live {
     /// Owns the actors' tasks, and others; shutting down waits for them.
     tasks: JoinSet<()>,
     closed: bool,
+    /// Workspaces of sessions that are about to be made.
+    entered: Vec<PathBuf>,
+    /// Folders of forks that are going.
+    leaving: Vec<PathBuf>,
 }
 
 impl Live {
@@ -56,6 +60,14 @@ impl Live {
     fn open(&self, session: &SessionId) -> Option<mpsc::Sender<Command>> {
         self.actors.get(session).filter(|commands| !commands.is_closed()).cloned()
     }
+}
+
+/// What a purge did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Purge {
+    pub freed: Purged,
+    /// The folder of a fork that stays, since something is in it that no snapshot holds.
+    pub kept: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -126,6 +138,7 @@ impl Desk {
         let agent = self.agent(new.agent.as_deref())?;
         check_mode(agent.as_ref(), new.mode.as_deref())?;
         let model = known_model(agent.as_ref(), new.model)?;
+        let _entered = self.enter(Path::new(&new.workspace))?;
         let now = Time::now();
         let id = self.0.ids.session(now);
         let created = SessionCreated {
@@ -181,9 +194,13 @@ impl Desk {
     }
 
     /// Removes a deleted session whole: its checkpoints, facts and blobs.
-    pub async fn purge(&self, session: &SessionId) -> Result<Purged, SessionError> {
+    pub async fn purge(&self, session: &SessionId) -> Result<Purge, SessionError> {
         let found = self.journal().session(session).await?.filter(|row| row.head.deleted);
-        let workspace = found.as_ref().map(|row| row.head.workspace.clone());
+        let workspace = found.as_ref().map(|row| PathBuf::from(&row.head.workspace));
+        let is_untouched = match &found {
+            Some(row) => self.is_fork_untouched(row).await,
+            None => false,
+        };
         // First, since nobody knows whose they are when the facts are gone. What cannot be removed does not keep the
         // facts: a purge is also the way out of a full disk, and of a data folder where something is broken.
         if let (Some(row), Some(checkpoints)) = (found, &self.0.options.checkpoints)
@@ -191,11 +208,12 @@ impl Desk {
         {
             tracing::warn!(%session, workspace = row.head.workspace, %error, "checkpoints of a purged session are left");
         }
-        let purged = self.journal().purge(session).await?;
-        if let Some(workspace) = workspace {
-            self.clear_fork(Path::new(&workspace)).await;
-        }
-        Ok(purged)
+        let freed = self.journal().purge(session).await?;
+        let kept = match workspace {
+            Some(workspace) => self.clear_fork(&workspace, is_untouched).await,
+            None => None,
+        };
+        Ok(Purge { freed, kept })
     }
 
     /// The state after the last durable fact.
@@ -256,6 +274,15 @@ impl Desk {
         call(&commands, command).await
     }
 
+    pub(crate) fn is_live(&self, session: &SessionId) -> bool {
+        self.live().open(session).is_some()
+    }
+
+    /// Whether somebody looks at this session, and not only at all that there are.
+    pub(crate) fn is_attended(&self, session: &SessionId) -> bool {
+        self.0.room.has(&Place::Session(session.clone()))
+    }
+
     async fn open(&self, session: &SessionId) -> Result<mpsc::Sender<Command>, SessionError> {
         if let Some(commands) = self.live().open(session) {
             return Ok(commands);
@@ -278,6 +305,26 @@ impl Desk {
     pub(crate) fn copies(&self, id: &SessionId) -> Copying {
         self.live().copying.insert(id.clone());
         Copying { desk: self.clone(), id: id.clone() }
+    }
+
+    /// Keeps the folder of a fork where a session is about to be made, until it is told. Refused where it is going.
+    pub(crate) fn enter(&self, workspace: &Path) -> Result<Entered, SessionError> {
+        let mut live = self.live();
+        if live.leaving.iter().any(|folder| workspace.starts_with(folder)) {
+            return Err(SessionError::FolderGoes(workspace.display().to_string()));
+        }
+        live.entered.push(workspace.to_owned());
+        Ok(Entered { desk: self.clone(), workspace: workspace.to_owned() })
+    }
+
+    /// Nobody gets into a folder from now on; `None` if somebody does already.
+    pub(crate) fn leave(&self, folder: &Path) -> Option<Leaving> {
+        let mut live = self.live();
+        if live.entered.iter().any(|workspace| workspace.starts_with(folder)) {
+            return None;
+        }
+        live.leaving.push(folder.to_owned());
+        Some(Leaving { desk: self.clone(), folder: folder.to_owned() })
     }
 
     /// Work that goes on if nobody waits for it; shutting down does.
@@ -375,6 +422,33 @@ pub(crate) struct Copying {
 impl Drop for Copying {
     fn drop(&mut self) {
         self.desk.live().copying.remove(&self.id);
+    }
+}
+
+/// A session is about to be made in this folder.
+pub(crate) struct Entered {
+    desk: Desk,
+    workspace: PathBuf,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let entered = &mut self.desk.live().entered;
+        if let Some(at) = entered.iter().position(|workspace| *workspace == self.workspace) {
+            entered.swap_remove(at);
+        }
+    }
+}
+
+/// This folder is about to go.
+pub(crate) struct Leaving {
+    desk: Desk,
+    folder: PathBuf,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        self.desk.live().leaving.retain(|folder| *folder != self.folder);
     }
 }
 

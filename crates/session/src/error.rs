@@ -53,6 +53,8 @@ pub enum SessionError {
     NotTheLast(u64),
     #[error("the session is there already")]
     AlreadyThere,
+    #[error("{0} is being removed with its last session; choose another folder")]
+    FolderGoes(String),
     #[error("checkpoints are switched off on this server")]
     CheckpointsOff,
     #[error(transparent)]

@@ -68,7 +68,7 @@ impl Desk {
         if from.is_copying || from.rewinding.is_some() {
             return Err(SessionError::Busy);
         }
-        let reach = Reach::find(self.journal().as_ref(), &from, request.before.as_ref()).await?;
+        let reach = Reach::find(self.journal(), &from, request.before.as_ref()).await?;
         let (desk, (reply, answer)) = (self.clone(), oneshot::channel());
         self.spawn_task(async move {
             // Nobody may wait for it any more.
@@ -87,7 +87,7 @@ impl Desk {
             None => PathBuf::from(&from.head.workspace),
             Some(_) => self.checkpoints()?.fork_folder(&id, &from.head.workspace).await.map_err(Arc::new)?,
         };
-        let _copying = self.copies(&id);
+        let (_copying, _entered) = (self.copies(&id), self.enter(&workspace)?);
         let commands = self.spawn_copy(&id, &from.head.agent)?;
         let (desk, own) = (self.clone(), request.workspace);
         let making = Making { desk, from, reach, id: id.clone(), workspace, own, commands };

@@ -15,6 +15,7 @@ mod error;
 mod fork;
 mod grounds;
 mod ledger;
+mod look;
 mod past;
 mod patience;
 mod picture;
@@ -28,7 +29,7 @@ mod turn;
 
 pub use answer::Answer;
 pub use attendance::{Attendance, Place};
-pub use desk::{Desk, NewSession, UNNAMED};
+pub use desk::{Desk, NewSession, Purge, UNNAMED};
 pub use error::SessionError;
 pub use fork::{ForkRequest, ForkWorkspace};
 pub use points::{Between, Point, PointKind};

@@ -7,9 +7,13 @@ use tolka_facts::{Event, MessageId, SessionId, Time, Tip, TurnId};
 use tolka_journal::MarkKind;
 use tolka_workspace::checkpoint::FileDiff;
 
+use crate::look::Look;
 use crate::rewind::{History, Kind, Study, checkpoint_error, nothing_saved, pruned};
 use crate::saving::first_words;
 use crate::{Desk, SessionError};
+
+/// For people who read the commit.
+const COMPARING: &str = "For a comparison";
 
 /// A snapshot, and what it is of.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,50 +101,65 @@ impl Desk {
                     study.history.named(commit).await?;
                 }
                 let to = match to {
-                    Some(to) => to,
-                    None => study.save("For a comparison").await?.commit,
+                    Some(to) => End::Named(to),
+                    None => End::Now(study.look(COMPARING).await?),
                 };
                 (from, to, None)
             }
         };
+        let to = to.commit();
         if from == to || paths.as_ref().is_some_and(Vec::is_empty) {
             return Ok(Vec::new());
         }
         let held = study.held().await?;
-        if ![&from, &to].into_iter().all(|commit| held.contains(commit)) {
+        if ![from.as_str(), to].into_iter().all(|commit| held.contains(commit)) {
             return Err(pruned("compare with a later one"));
         }
-        let diffs = store.checkpoints.diffs(&store.folder.named, &from, &to, paths.as_deref()).await;
+        let diffs = store.checkpoints.diffs(&store.folder.named, &from, to, paths.as_deref()).await;
         diffs.map_err(checkpoint_error)
     }
 }
 
 /// Two commits, and the paths that count between them: all where none are named.
-type Comparison = (String, String, Option<Vec<PathBuf>>);
+type Comparison = (String, End, Option<Vec<PathBuf>>);
+
+enum End {
+    Named(String),
+    Now(Look),
+}
+
+impl End {
+    fn commit(&self) -> &str {
+        match self {
+            End::Named(commit) => commit,
+            End::Now(look) => &look.commit,
+        }
+    }
+}
 
 impl Study {
     /// What the session's turns changed since then, or may have.
     async fn own_changes(&self, from: String, is_in_turn: bool) -> Result<Comparison, SessionError> {
-        let now = self.save("For a comparison").await?.commit;
-        let plan = self.plan_in(&from, &now, Overwrite::Nothing, is_in_turn).await?;
+        let now = self.look(COMPARING).await?;
+        let plan = self.plan_in(&from, &now.commit, Overwrite::Nothing, is_in_turn).await?;
         let conflicts = plan.kept.into_iter().filter(|kept| kept.why == KeptWhy::Conflict).map(|kept| kept.path);
         let paths = plan.steps.into_iter().map(|step| step.path).chain(conflicts).collect();
-        Ok((from, now, Some(paths)))
+        Ok((from, End::Now(now), Some(paths)))
     }
 
     /// The snapshots before and after the turn of a message. One that runs is compared with what is there now.
-    async fn turn_ends(&self, tip: &Tip, message: &MessageId) -> Result<(String, String), SessionError> {
+    async fn turn_ends(&self, tip: &Tip, message: &MessageId) -> Result<(String, End), SessionError> {
         let start = self.history.turn_of(message).await?;
         let mut moments = self.history.moments(start).await?.into_iter();
         let before = moments.next().and_then(|moment| moment.commit);
         let none = |words: &str| SessionError::NoCheckpoint(words.to_owned());
         let before = before.ok_or_else(|| none("the snapshot before this turn failed"))?;
         if tip.turn.as_ref().is_some_and(|turn| turn.first_seq == start) {
-            return Ok((before, self.save("For a comparison").await?.commit));
+            return Ok((before, End::Now(self.look(COMPARING).await?)));
         }
         let after = moments.next().filter(|moment| matches!(moment.kind, Kind::Ended { .. }));
         let after = after.and_then(|moment| moment.commit);
-        Ok((before, after.ok_or_else(|| none("the snapshot after this turn failed"))?))
+        Ok((before, End::Named(after.ok_or_else(|| none("the snapshot after this turn failed"))?)))
     }
 }
 

@@ -118,7 +118,7 @@ impl Actor {
             self.check_mode(agent.as_ref(), change.mode.as_deref())?;
             change.model = known_model(agent.as_ref(), change.model)?;
         }
-        self.append(Draft::client(change)).await
+        self.note(Draft::client(change)).await
     }
 
     /// The agent may have told of a mode that it does not list.

@@ -108,17 +108,27 @@ impl Desk {
         }
         let study = self.study(&tip).await;
         let goal = study.history.goal(&tip, request).await?;
-        let messages = match goal.from {
-            Some(from) => study.history.messages(from, u64::MAX).await?.len() as u64,
-            None => 0,
-        };
+        let messages = study.history.count(goal.from).await?;
         let (checkpoint, message) = (goal.checkpoint, goal.message);
         let Some(target) = &checkpoint else {
             return Ok(Preview { message, messages, ..Preview::default() });
         };
-        let now = study.save("Before a look at what would go back").await?;
+        let now = study.look("Before a look at what would go back").await?;
         let plan = study.plan(target, &now.commit, request.overwrite.clone()).await?;
         Ok(Preview { checkpoint, message, files: plan.steps, kept: plan.kept, messages })
+    }
+
+    /// Prompts and answers that a rewind would hide.
+    pub async fn would_hide(&self, session: &SessionId, request: &RewindRequest) -> Result<u64, SessionError> {
+        let tip = self.tip(session).await?;
+        let history = History::of(self.journal().clone(), &tip.head);
+        history.count(history.goal(&tip, request).await?.from).await
+    }
+
+    /// Prompts and answers that rewinds have hidden and can show again.
+    pub async fn hidden(&self, session: &SessionId) -> Result<u64, SessionError> {
+        let tip = self.tip(session).await?;
+        History::of(self.journal().clone(), &tip.head).count(tip.hidden_from()).await
     }
 
     /// Refused while a turn runs.

@@ -162,6 +162,14 @@ impl Checkpoints {
         saved.unwrap_or(Err(CheckpointError::Stopped))
     }
 
+    /// Lets go of a snapshot that nobody names; what it alone holds stays on the disk until its store is cleared.
+    pub async fn discard(&self, workspace: &Path, session: &SessionId, commit: &str) {
+        let (folder, data) = (workspace.to_owned(), self.data.clone());
+        if let (true, Ok(Some(place))) = (is_name(commit), blocking(move || Place::left(&folder, &data)).await) {
+            discard(&self.shared(&place), &Keep::new(session), commit).await;
+        }
+    }
+
     /// Removes all that was saved for `session`, and nothing that another one's snapshots hold. The workspace itself
     /// may be gone.
     pub async fn forget(&self, workspace: &Path, session: &SessionId) -> Result<(), CheckpointError> {

@@ -19,17 +19,25 @@ use crate::request::json_body;
 
 /// How much of an approval names its checkpoint.
 const WORDS: usize = 50;
+/// Read at once.
+const PAGE: usize = 200;
 /// An approval is a remark, not a document.
 const LONGEST: usize = 10_000;
 
 /// Every one of the dialog, the oldest first, also those from before an approval or a reset.
 pub(super) async fn list(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let dialog = find(&app, &id).await?.head.id;
-    let mut points = app.desk.points(&dialog, u64::MAX, usize::MAX).await?;
-    points.reverse();
-    let initial = points.first().map(|point| point.checkpoint.clone());
-    let shown: Vec<Value> =
-        points.iter().map(|point| json!({ "commit_id": point.checkpoint, "message": words(point) })).collect();
+    let (mut shown, mut before) = (Vec::new(), u64::MAX);
+    loop {
+        let points = app.desk.points(&dialog, before, PAGE).await?;
+        shown.extend(points.iter().map(|point| json!({ "commit_id": point.checkpoint, "message": words(point) })));
+        match points.last() {
+            Some(last) if points.len() == PAGE => before = last.seq,
+            _ => break,
+        }
+    }
+    shown.reverse();
+    let initial = shown.first().map(|first: &Value| first["commit_id"].clone());
     Ok(Json(json!({ "dialog_id": dialog, "checkpoints": shown, "initial_checkpoint": initial })).into_response())
 }
 

@@ -99,7 +99,7 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
 }
 
 async fn make(app: &App, title: Option<String>) -> Result<Head, Fault> {
-    let new = NewSession { workspace: app.workspace(None)?, title, ..NewSession::default() };
+    let new = NewSession { workspace: app.workspace(None).await?, title, ..NewSession::default() };
     Ok(app.desk.create(new).await?.head)
 }
 

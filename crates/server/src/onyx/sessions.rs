@@ -46,7 +46,7 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
         _ => None,
     };
     let model = model.and_then(|model| app.find_model(None, &model));
-    let new = NewSession { workspace: app.workspace(None)?, title, model, ..NewSession::default() };
+    let new = NewSession { workspace: app.workspace(None).await?, title, model, ..NewSession::default() };
     let tip = app.desk.create(new).await?;
     Ok(Json(shapes::detailed_session(&tip.head)).into_response())
 }

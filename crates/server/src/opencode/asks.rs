@@ -130,7 +130,7 @@ async fn asker(app: &App, request: &str, kind: Kind) -> Result<SessionId, Fault>
 /// The sessions in which somebody waits for a person, the one that waits longest first.
 async fn waiting(app: &App, folder: &Folder) -> Result<Vec<Tip>, Fault> {
     // Who waits for a person is in a turn.
-    let query = SessionQuery { workspace: folder.to_filter_by(app), open: true, ..SessionQuery::default() };
+    let query = SessionQuery { workspace: folder.to_filter_by(app).await, open: true, ..SessionQuery::default() };
     let rows = app.journal().sessions(query).await?;
     let mut tips = Vec::new();
     for row in rows.iter().rev().filter(|row| row.head.waiting > 0) {

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 use tolka_facts::MessageId;
-use tolka_session::{Between, SessionError};
+use tolka_session::Between;
 use tolka_workspace::checkpoint::FileDiff;
 
 use super::query::Params;
@@ -16,12 +16,15 @@ use crate::changed::status;
 /// snapshot yet has changed nothing.
 pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, params: Params) -> Answered<Vec<Value>> {
     let session = session_row(&app, id).await?.head.id;
-    let of_message = params.text("messageID").map(|message| Between::Message(MessageId::from(message)));
-    let is_whole = of_message.is_none();
-    let diffs = match app.desk.differences(&session, of_message.unwrap_or(Between::Session)).await {
-        Err(SessionError::NoCheckpoint(_) | SessionError::CheckpointsOff) if is_whole => Vec::new(),
-        diffs => diffs?,
+    let between = match params.text("messageID") {
+        Some(message) => Between::Message(MessageId::from(message)),
+        None => match app.desk.tip(&session).await?.base {
+            // As `session.diff` counts them.
+            Some(base) => Between::Checkpoints(base.checkpoint, None),
+            None => return Ok(Json(Vec::new())),
+        },
     };
+    let diffs = app.desk.differences(&session, between).await?;
     Ok(Json(diffs.iter().map(shape).collect()))
 }
 

@@ -27,7 +27,7 @@ pub(super) async fn feed(
     headers: HeaderMap,
 ) -> Result<Response, OpenCodeError> {
     let dialect = Dialect::OpenCode(profile(&params, Profile::Superset)?);
-    let whose = Whose::Feed { directory: folder.to_filter_by(&app) };
+    let whose = Whose::Feed { directory: folder.to_filter_by(&app).await };
     Ok(open(&app, Channel { whose, dialect, dress: Dress::Feed }, &params, &headers)?)
 }
 

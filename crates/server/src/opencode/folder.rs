@@ -13,8 +13,8 @@ pub(super) struct Folder(Option<String>);
 
 impl Folder {
     /// Where a new session works: the folder asked for if agents may work there, else the configured one.
-    pub(super) fn to_work_in(&self, app: &App) -> Result<String, Fault> {
-        app.workspace(self.0.as_deref()).map_err(|fault| match fault {
+    pub(super) async fn to_work_in(&self, app: &App) -> Result<String, Fault> {
+        app.workspace(self.0.as_deref()).await.map_err(|fault| match fault {
             // In this family a folder that will not do is a bad parameter, not a lack of rights.
             Fault::Forbidden(message) => Fault::BadRequest(message),
             other => other,
@@ -22,8 +22,9 @@ impl Folder {
     }
 
     /// What lists and feeds are narrowed to. A folder that is not there has no sessions, which is no error.
-    pub(super) fn to_filter_by(&self, app: &App) -> Option<String> {
-        self.0.as_ref().map(|wanted| app.workspace(Some(wanted)).unwrap_or_else(|_| wanted.clone()))
+    pub(super) async fn to_filter_by(&self, app: &App) -> Option<String> {
+        let wanted = self.0.as_ref()?;
+        Some(app.workspace(Some(wanted)).await.unwrap_or_else(|_| wanted.clone()))
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -
     }
     let choice::Choice { agent, mode, model } = choice::for_new_session(&app, &body)?;
     let new = NewSession {
-        workspace: folder.to_work_in(&app)?,
+        workspace: folder.to_work_in(&app).await?,
         agent,
         title: text_field(&body, "title")?.filter(|title| !title.is_empty()).map(str::to_owned),
         mode,
@@ -54,7 +54,7 @@ pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params)
     let limit = params.number("limit")?.filter(|limit| *limit > 0).unwrap_or(LISTED);
     // A page that is asked for after another would miss what was changed in between; this is one look.
     let query = SessionQuery {
-        workspace: folder.to_filter_by(&app),
+        workspace: folder.to_filter_by(&app).await,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         // A fork stands on its own in this family.
         kin: if params.flag("roots")? { Kin::NoSubagents } else { Kin::All },
@@ -68,7 +68,7 @@ pub(super) async fn list(State(app): State<App>, folder: Folder, params: Params)
 
 /// Only those that are at work; a session that is not named is idle.
 pub(super) async fn status(State(app): State<App>, folder: Folder) -> Answered<Map<String, Value>> {
-    let query = SessionQuery { workspace: folder.to_filter_by(&app), open: true, ..SessionQuery::default() };
+    let query = SessionQuery { workspace: folder.to_filter_by(&app).await, open: true, ..SessionQuery::default() };
     let rows = app.journal().sessions(query).await.map_err(Fault::from)?;
     let busy = rows.iter().filter(|row| row.head.busy || row.head.queued > 0);
     Ok(Json(busy.map(|row| (row.head.id.to_string(), json!({ "type": "busy" }))).collect()))

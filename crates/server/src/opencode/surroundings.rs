@@ -172,7 +172,7 @@ async fn agents(State(app): State<App>) -> Json<Value> {
 }
 
 async fn paths(State(app): State<App>, folder: Folder) -> Answered<Value> {
-    let directory = folder.to_work_in(&app)?;
+    let directory = folder.to_work_in(&app).await?;
     let home = std::env::var("HOME").unwrap_or_default();
     let data = app.config.data.display().to_string();
     Ok(Json(json!({ "home": home, "state": data, "config": data, "worktree": directory, "directory": directory })))
@@ -184,14 +184,14 @@ async fn projects(State(app): State<App>) -> Answered<Vec<Value>> {
 }
 
 async fn current_project(State(app): State<App>, folder: Folder) -> Answered<Value> {
-    let path = folder.to_work_in(&app)?;
+    let path = folder.to_work_in(&app).await?;
     let known = known_folders(&app).await?.into_iter().find(|known| known.path == path);
     Ok(Json(project(&known.unwrap_or(Workspace { path, created: app.started, updated: app.started }))))
 }
 
 async fn directories(State(app): State<App>, InPath(id): InPath<String>, folder: Folder) -> Answered<Value> {
     let mut folders: Vec<String> = known_folders(&app).await?.into_iter().map(|known| known.path).collect();
-    folders.extend(folder.to_work_in(&app).ok());
+    folders.extend(folder.to_work_in(&app).await.ok());
     let found = folders.into_iter().find(|folder| project_id(folder) == id);
     let found = found.ok_or_else(|| Fault::NotFound(format!("Project not found: {id}")))?;
     Ok(Json(json!([{ "directory": found }])))
@@ -199,7 +199,7 @@ async fn directories(State(app): State<App>, InPath(id): InPath<String>, folder:
 
 async fn known_folders(app: &App) -> Result<Vec<Workspace>, Fault> {
     let mut known = app.journal().workspaces().await?;
-    let path = app.workspace(None)?;
+    let path = app.workspace(None).await?;
     let own = known.iter().position(|folder| folder.path == path).map(|at| known.remove(at));
     known.insert(0, own.unwrap_or(Workspace { path, created: app.started, updated: app.started }));
     Ok(known)
@@ -221,7 +221,7 @@ fn project(folder: &Workspace) -> Value {
 
 /// The branch, where the folder is the root of a repository.
 async fn vcs(State(app): State<App>, folder: Folder) -> Answered<Value> {
-    let head: PathBuf = Path::new(&folder.to_work_in(&app)?).join(".git/HEAD");
+    let head: PathBuf = Path::new(&folder.to_work_in(&app).await?).join(".git/HEAD");
     // A plain file only: a link could lead out of the workspace, and a pipe would never end.
     let read = tokio::task::spawn_blocking(move || {
         let is_plain = std::fs::symlink_metadata(&head).is_ok_and(|meta| meta.is_file() && meta.len() < 4096);

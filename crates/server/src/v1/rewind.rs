@@ -27,14 +27,8 @@ pub(super) async fn rewind(State(app): State<App>, Path(id): Path<String>, body:
     if is_preview {
         return Ok(Json(previewed(&app.desk.preview_rewind(&session, &request).await?)));
     }
-    let messages = match request.what {
-        What::Files => 0,
-        // What goes is counted while it is there.
-        What::Conversation | What::Both => {
-            let conversation = RewindRequest { what: What::Conversation, ..request.clone() };
-            app.desk.preview_rewind(&session, &conversation).await?.messages
-        }
-    };
+    // What goes is counted while it is there.
+    let messages = app.desk.would_hide(&session, &request).await?;
     let mut shown = done(&app.desk.rewind(&session, request).await?);
     shown["messages"] = json!(messages);
     Ok(Json(shown))
@@ -45,7 +39,10 @@ pub(super) async fn unrewind(State(app): State<App>, Path(id): Path<String>, bod
     let (undo, overwrite) = (undo(&body)?, overwrite(&body)?);
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
-    Ok(Json(done(&app.desk.unrewind(&session, undo, overwrite).await?)))
+    let hidden = app.desk.hidden(&session).await?;
+    let mut shown = done(&app.desk.unrewind(&session, undo, overwrite).await?);
+    shown["messages"] = json!(hidden.saturating_sub(app.desk.hidden(&session).await?));
+    Ok(Json(shown))
 }
 
 pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
@@ -61,7 +58,9 @@ pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body
 pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
-    Ok(Json(done(&app.desk.reset(&session).await?)))
+    let mut shown = done(&app.desk.reset(&session).await?);
+    shown["messages"] = json!(0);
+    Ok(Json(shown))
 }
 
 pub(super) async fn fork(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Response, TolkaError> {

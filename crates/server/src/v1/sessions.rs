@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Model, SessionChanged};
 use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
-use tolka_journal::{JournalError, SessionQuery, Standing};
+use tolka_journal::{JournalError, Purged, SessionQuery, Standing};
 use tolka_session::{Answer, NewSession, PromptRequest};
 
 use super::{limit, shapes};
@@ -59,7 +59,7 @@ pub(super) async fn create(State(app): State<App>, body: Body) -> Answered {
     let body = json_body(body).await?;
     let owned = |name: &str| text_field(&body, name).map(|text| text.map(str::to_owned));
     let new = NewSession {
-        workspace: app.workspace(text_field(&body, "workspace")?)?,
+        workspace: app.workspace(text_field(&body, "workspace")?).await?,
         agent: owned("agent")?,
         title: owned("title")?,
         mode: owned("mode")?,
@@ -123,8 +123,13 @@ pub(super) async fn delete(
         deleted?;
     }
     let purged = app.desk.purge(&session).await?;
-    let freed = json!({ "facts": purged.facts, "blobs": purged.blobs, "bytes": purged.bytes });
-    Ok(axum::Json(json!({ "purged": freed })).into_response())
+    let Purged { facts, blobs, bytes } = purged.freed;
+    let mut shown = json!({ "purged": { "facts": facts, "blobs": blobs, "bytes": bytes } });
+    if let Some(folder) = purged.kept {
+        // Somebody may have worked there.
+        shown["kept"] = json!({ "folder": folder.to_string_lossy() });
+    }
+    Ok(axum::Json(shown).into_response())
 }
 
 pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {

@@ -1,9 +1,12 @@
 //! How far a fork goes: which facts of the other session count, and which turns of them were taken back by then.
 
-use tolka_facts::{Event, MessageId, SessionId, Tip, TurnId};
-use tolka_journal::{Journal, Mark, MarkKind, Scope};
+use std::sync::Arc;
+
+use tolka_facts::{MessageId, SessionId, Tip, TurnId};
+use tolka_journal::{Journal, Mark, MarkKind};
 
 use crate::SessionError;
+use crate::rewind::History;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reach {
@@ -18,13 +21,14 @@ pub(super) struct Reach {
 
 impl Reach {
     pub(super) async fn find(
-        journal: &dyn Journal,
+        journal: &Arc<dyn Journal>,
         tip: &Tip,
         before: Option<&MessageId>,
     ) -> Result<Self, SessionError> {
         let session = tip.head.id.clone();
-        let start = match before {
-            Some(message) => start_of(journal, tip, message).await?,
+        let waits = |message: &MessageId| tip.queue.iter().any(|queued| queued.prompt.message == *message);
+        let start = match before.filter(|message| !waits(message)) {
+            Some(message) => Some(History::of(journal.clone(), &tip.head).turn_of(message).await?),
             None => None,
         };
         let Some(start) = start else {
@@ -59,31 +63,6 @@ impl Reach {
     fn is_rewound(&self, start: u64) -> bool {
         self.hidden_from.is_some_and(|from| from <= start)
     }
-}
-
-/// Where the turn of a prompt, or of an answer, started. `None`: it waits for its turn.
-async fn start_of(journal: &dyn Journal, tip: &Tip, message: &MessageId) -> Result<Option<u64>, SessionError> {
-    let (session, missing) = (&tip.head.id, || SessionError::NoSuchMessage(message.clone()));
-    if tip.queue.iter().any(|queued| queued.prompt.message == *message) {
-        return Ok(None);
-    }
-    let inside = match mark(journal, session, Mark::Message(message)).await? {
-        Some(seq) => {
-            let page = journal.read(&Scope::Session(session.clone()), seq - 1, 1).await?;
-            let Some(Event::PromptQueued(prompt)) = page.first().map(|entry| &entry.fact.event) else {
-                return Err(missing());
-            };
-            if let Some(start) = mark(journal, session, Mark::TurnStart(&prompt.turn)).await? {
-                return Ok(Some(start));
-            }
-            mark(journal, session, Mark::Steered(&prompt.turn)).await?
-        }
-        None => mark(journal, session, Mark::Step(message)).await?,
-    };
-    // A prompt that was dropped has no turn.
-    let inside = inside.ok_or_else(missing)?;
-    let open = journal.marks(session, MarkKind::TurnStart, inside, 1).await?;
-    open.first().copied().map(Some).ok_or_else(missing)
 }
 
 async fn mark(journal: &dyn Journal, session: &SessionId, mark: Mark<'_>) -> Result<Option<u64>, SessionError> {

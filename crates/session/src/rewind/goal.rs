@@ -113,6 +113,14 @@ impl History {
         }))
     }
 
+    /// How many of them there are from a place on.
+    pub(super) async fn count(&self, from: Option<u64>) -> Result<u64, SessionError> {
+        match from {
+            Some(from) => Ok(self.messages(from, u64::MAX).await?.len() as u64),
+            None => Ok(0),
+        }
+    }
+
     /// Prompts and answers of turns that started in `from..before`, and are not hidden for good.
     pub(crate) async fn messages(&self, from: u64, before: u64) -> Result<Vec<MessageId>, SessionError> {
         let mut seqs = Vec::new();

@@ -61,7 +61,7 @@ impl Study {
     }
 
     /// The snapshot that was named last.
-    async fn last_commit(&self) -> Result<Option<String>, SessionError> {
+    pub(crate) async fn last_commit(&self) -> Result<Option<String>, SessionError> {
         let History { journal, session, .. } = &self.history;
         let points = journal.marks(session, MarkKind::Point, u64::MAX, 1).await?;
         let Some(seq) = points.first() else { return Ok(None) };

@@ -91,9 +91,9 @@ async fn what_a_file_was_survives_and_goes_with_the_last_session_that_knows_it()
     assert_eq!((kept(before).as_deref(), kept(after_ref)), (Some(BEFORE), Some(after())));
 
     world.desk.delete(&one).await.unwrap();
-    assert_eq!(world.desk.purge(&one).await.unwrap().blobs, 0, "the other session has them too");
+    assert_eq!(world.desk.purge(&one).await.unwrap().freed.blobs, 0, "the other session has them too");
     assert_eq!(kept(before).as_deref(), Some(BEFORE));
     world.desk.delete(&two).await.unwrap();
-    assert_eq!(world.desk.purge(&two).await.unwrap().blobs, 2);
+    assert_eq!(world.desk.purge(&two).await.unwrap().freed.blobs, 2);
     assert_eq!((kept(before), kept(after_ref)), (None, None));
 }

@@ -6,7 +6,7 @@ mod folder;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tolka_facts::event::{Parent, ParentKind, SessionCreated, Stop};
+use tolka_facts::event::{Parent, ParentKind, SessionChanged, SessionCreated, Stop};
 use tolka_facts::{Draft, Event, Fact, Hash, SessionId, Time};
 use tolka_journal::{Append, Journal, Kin, SessionQuery};
 use tolka_session::{Answer, ForkRequest, ForkWorkspace, SessionError};
@@ -123,13 +123,13 @@ async fn what_is_long_outlives_the_session_that_brought_it() {
     world.ended(&session, 1).await;
     let fork = world.desk.fork(&session, all()).await.unwrap().head.id;
     world.desk.delete(&session).await.unwrap();
-    assert_eq!(world.desk.purge(&session).await.unwrap().blobs, 0);
+    assert_eq!(world.desk.purge(&session).await.unwrap().freed.blobs, 0);
     assert_eq!(world.journal.blob(&Hash::of(long.as_bytes())).unwrap(), Some(long.into_bytes()));
     world.desk.prompt(&fork, prompt("remember")).await.unwrap();
     world.ended(&fork, 2).await;
     assert_eq!(texts(&world.facts(&fork).await)[1], "u100007 a12 u8");
     world.desk.delete(&fork).await.unwrap();
-    assert_eq!(world.desk.purge(&fork).await.unwrap().blobs, 1, "and goes with the last");
+    assert_eq!(world.desk.purge(&fork).await.unwrap().freed.blobs, 1, "and goes with the last");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,6 +157,9 @@ async fn a_fork_that_a_crash_left_half_made_takes_no_prompts_and_is_gone_at_the_
     let refused = world.desk.prompt(&half, prompt("too early")).await;
     assert!(matches!(refused, Err(SessionError::Busy)), "{refused:?}");
     assert!(matches!(world.desk.fork(&half, all()).await, Err(SessionError::Busy)));
+    let named =
+        SessionChanged { title: Some("too early".into()), agent: None, mode: None, model: None, archived: None };
+    assert!(matches!(world.desk.change(&half, named).await, Err(SessionError::Busy)));
     assert_eq!(world.facts(&half).await.len(), 4, "nobody ends the turn that it stands in");
     let world = world.crash();
     assert_eq!(world.desk.recover().await.unwrap(), 0);

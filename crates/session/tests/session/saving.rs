@@ -254,7 +254,7 @@ async fn a_purge_takes_the_checkpoints_of_its_session_along() {
     desk.purge(&purged).await.unwrap_err();
     assert_eq!(studio.git(&["for-each-ref"]).lines().count(), kept.len() + lost.len());
     desk.delete(&purged).await.unwrap();
-    assert!(desk.purge(&purged).await.unwrap().facts > 0);
+    assert!(desk.purge(&purged).await.unwrap().freed.facts > 0);
     assert_eq!(studio.git(&["for-each-ref", "--format=%(objectname)"]).lines().collect::<Vec<_>>(), kept);
     assert_eq!(studio.git(&["show", &format!("{}:a", kept[0])]), "one");
 }
@@ -270,7 +270,7 @@ async fn checkpoints_that_cannot_be_removed_do_not_keep_the_facts() {
     fs::remove_dir_all(&store).unwrap();
     fs::write(&store, "in the way").unwrap();
     studio.world.desk.delete(&session).await.unwrap();
-    assert!(studio.world.desk.purge(&session).await.unwrap().facts > 0);
+    assert!(studio.world.desk.purge(&session).await.unwrap().freed.facts > 0);
     assert!(studio.world.facts(&session).await.is_empty());
 }
 

@@ -45,8 +45,8 @@ impl Checkpoints {
     }
 
     /// The folder in `forks` that a workspace lies in, if it does.
-    pub fn fork_of(&self, workspace: &Path) -> Option<PathBuf> {
-        let forks = self.data.canonicalize().ok()?.join(FORKS);
+    pub async fn fork_of(&self, workspace: &Path) -> Option<PathBuf> {
+        let forks = tokio::fs::canonicalize(&self.data).await.ok()?.join(FORKS);
         let mut inside = workspace.strip_prefix(&forks).ok()?.components();
         match (inside.next()?, inside.next()?) {
             (Component::Normal(session), Component::Normal(_)) => Some(forks.join(session)),
@@ -127,9 +127,9 @@ mod tests {
         }
         fs::write(one.join("file"), "a copy").unwrap();
         symlink(&kept, one.join("link")).unwrap();
-        assert_eq!(checkpoints.fork_of(&one.join("deeper")), Some(data.join("forks/ses_1")));
+        assert_eq!(checkpoints.fork_of(&one.join("deeper")).await, Some(data.join("forks/ses_1")));
         for outside in [&kept, &data, &data.join("forks"), &data.join("forks/ses_1")] {
-            assert_eq!(checkpoints.fork_of(outside), None, "{}", outside.display());
+            assert_eq!(checkpoints.fork_of(outside).await, None, "{}", outside.display());
         }
         checkpoints.remove_fork(&data.join("forks/ses_1")).await.unwrap();
         assert!(!one.exists() && other.exists());

@@ -141,3 +141,25 @@ async fn without_a_checkpoint_there_is_no_folder_and_no_fork() {
     let forks = studio.workspace.with_file_name("data").join("forks");
     assert!(!forks.exists() || fs::read_dir(forks).unwrap().next().is_none());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_where_somebody_worked_stays_and_is_named() {
+    let studio = Studio::new(LONG);
+    fs::write(studio.workspace.join(".gitignore"), "ignored").unwrap();
+    let session = studio.session().await;
+    studio.write("one");
+    studio.say(&session, "first").await;
+    for (name, is_kept) in [(None, false), (Some("a"), true), (Some("new"), true), (Some("ignored"), true)] {
+        let fork = studio.world.desk.fork(&session, own(None)).await.unwrap().head;
+        studio.say(&fork.id, "it goes on").await;
+        let folder = PathBuf::from(&fork.workspace);
+        if let Some(name) = name {
+            fs::write(folder.join(name), "a person's").unwrap();
+        }
+        studio.world.desk.delete(&fork.id).await.unwrap();
+        let purged = studio.world.desk.purge(&fork.id).await.unwrap();
+        assert_eq!(folder.exists(), is_kept, "{name:?}");
+        assert_eq!(purged.kept.as_deref(), is_kept.then(|| folder.parent().unwrap()), "{name:?}");
+        assert!(purged.freed.facts > 0 && studio.world.journal.session(&fork.id).await.unwrap().is_none());
+    }
+}

@@ -1,10 +1,13 @@
 //! Sessions that work in one folder.
 
 use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
 
-use tolka_facts::Event;
-use tolka_facts::event::{FileOperation, KeptWhy};
-use tolka_session::What;
+use tolka_facts::event::{FileOperation, KeptWhy, Parent, ParentKind, SessionCreated};
+use tolka_facts::{Draft, Event, SessionId, Time, Tip};
+use tolka_journal::{Append, Journal};
+use tolka_session::{Place, What};
 
 use super::{Studio, files, kept};
 
@@ -68,4 +71,42 @@ async fn a_session_in_a_folder_inside_hears_of_its_own_files() {
     let told: Vec<_> = moved.changes.files.iter().map(|file| (file.path.as_str(), file.operation)).collect();
     assert_eq!(told, [("b", FileOperation::Delete)]);
     assert!(!studio.events(&other).await.iter().any(|event| matches!(event, Event::FilesMoved(_))));
+}
+
+/// A session of this folder as the journal has it, whose last fact is so old.
+async fn left(studio: &Studio, name: &str, parent: Option<Parent>, age: Duration) -> SessionId {
+    let (session, workspace) = (SessionId::from(name), studio.workspace.to_str().unwrap().to_owned());
+    let (agent, title) = ("puppet".to_owned(), name.to_owned());
+    let created = SessionCreated { workspace, agent, title, mode: None, model: None, parent };
+    let time = Time::from_micros(Time::now().micros() - age.as_micros() as u64);
+    let fact = Draft::client(created).stamp(session.clone(), 1, time);
+    let mut tip = Tip::default();
+    tip.apply(&fact);
+    let append = Append { facts: vec![Arc::new(fact)], head: Some(tip.head), ..Append::default() };
+    studio.world.journal.append(append).await.unwrap();
+    session
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_that_nobody_uses_are_not_woken_and_a_half_fork_is_not_written_into() {
+    let studio = Studio::new();
+    let one = studio.session().await;
+    let message = studio.turn(&one, "a=1").await;
+    let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
+    let parent = Some(Parent { session: one.clone(), kind: ParentKind::Fork, at: Some(1) });
+    let half = left(&studio, "ses_half", parent, hours(0)).await;
+    let attended = left(&studio, "ses_attended", None, hours(48)).await;
+    let live = left(&studio, "ses_live", None, hours(47)).await;
+    let old = left(&studio, "ses_old", None, hours(25)).await;
+    let used = left(&studio, "ses_used", None, hours(23)).await;
+    let desk = &studio.world.desk;
+    let _attends = [desk.attend(Place::Session(attended.clone())), desk.attend(Place::Everywhere)];
+    desk.tip(&live).await.unwrap();
+    studio.rewind(&one, &message, What::Both).await.unwrap();
+    // They are told from the one that changed last to the one that changed first.
+    let is_told = |event: &Event| matches!(event, Event::FilesMoved(moved) if moved.by == one);
+    for session in [&used, &live, &attended] {
+        studio.seen(session, is_told).await;
+    }
+    assert_eq!((studio.events(&old).await.len(), studio.events(&half).await.len()), (1, 1));
 }

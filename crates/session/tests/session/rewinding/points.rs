@@ -4,7 +4,7 @@ use tolka_facts::MessageId;
 use tolka_session::{Between, PointKind, SessionError, What};
 use tolka_workspace::checkpoint::FileDiff;
 
-use super::Studio;
+use super::{Studio, to};
 
 fn names(diffs: &[FileDiff]) -> Vec<&str> {
     diffs.iter().map(|diff| diff.change.path.to_str().unwrap()).collect()
@@ -81,4 +81,50 @@ async fn what_a_turn_that_runs_has_changed_can_be_seen() {
     assert_eq!((names(&of_turn), names(&of_session)), (vec!["a"], vec!["a"]));
     studio.world.go.notify_one();
     studio.world.ended(&session, 1).await;
+}
+
+/// As many refs as all of the data folder's stores hold.
+fn refs(studio: &Studio) -> usize {
+    let data = studio.world.folder.path().join("data");
+    let mut folders = vec![data];
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                count += usize::from(path.components().any(|part| part.as_os_str() == "tolka"));
+            }
+        }
+    }
+    count
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looks_leave_no_snapshots_behind() {
+    let studio = Studio::new();
+    let session = studio.session().await;
+    let desk = &studio.world.desk;
+    let message = studio.turn(&session, "a=1").await;
+    let before = refs(&studio);
+    assert!(before > 0);
+    for look in 0..50 {
+        studio.write("mine", &look.to_string());
+        let preview = desk.preview_rewind(&session, &to(&message, What::Both)).await.unwrap();
+        assert_eq!(preview.files.len(), 1);
+        let changed = desk.differences(&session, Between::Session).await.unwrap();
+        assert_eq!(names(&changed), ["a"]);
+    }
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while refs(&studio) > before {
+        assert!(std::time::Instant::now() < deadline, "{} of {before}", refs(&studio));
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    // One of a workspace that is as a fact has it is that fact's.
+    std::fs::remove_file(studio.workspace.join("mine")).unwrap();
+    desk.preview_rewind(&session, &to(&message, What::Both)).await.unwrap();
+    studio.rewind(&session, &message, What::Both).await.unwrap();
+    studio.unrewind(&session).await.unwrap();
+    assert_eq!(studio.tree(), super::files(&[("a", "1")]));
 }
