@@ -259,7 +259,7 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
         #[serde(skip_serializing_if = "std::ops::Not::not", default)] resets: bool,
     }
-    /// The last rewind was taken back.
+    /// The last rewind was taken back, or all from the one on that `RewindStarted` names.
     Unrewound = "unrewound" {
         /// The files went back to it.
         #[serde(skip_serializing_if = "Option::is_none", default)] checkpoint: Option<String>,

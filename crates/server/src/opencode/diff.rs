@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use serde_json::{Value, json};
 use tolka_facts::MessageId;
-use tolka_session::Between;
+use tolka_session::{Between, SessionError};
 use tolka_workspace::checkpoint::FileDiff;
 
 use super::query::Params;
@@ -24,7 +24,11 @@ pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, params:
             None => return Ok(Json(Vec::new())),
         },
     };
-    let diffs = app.desk.differences(&session, between).await?;
+    let is_whole = matches!(between, Between::Checkpoints(..));
+    let diffs = match app.desk.differences(&session, between).await {
+        Err(SessionError::NoCheckpoint(_) | SessionError::CheckpointsOff) if is_whole => Vec::new(),
+        diffs => diffs?,
+    };
     Ok(Json(diffs.iter().map(shape).collect()))
 }
 

@@ -196,7 +196,12 @@ async fn files_and_conversation_go_back_and_come_again() {
     }
     assert!(!made.exists());
     assert_eq!(fs::read_to_string(&kept).unwrap(), "by a person\n");
-    let (status, _) = room.ask("post", "unrewind", None).await;
+    let position: u64 = done["position"].as_str().unwrap().parse().unwrap();
+    let other = room.ask("post", "unrewind", Some(json!({ "rewind": position - 1 }))).await;
+    assert!(other.0 == 409 && !made.exists(), "it is not the one that is meant: {}", other.1);
+    let (status, undone) = room.ask("post", "unrewind", Some(json!({ "rewind": done["position"] }))).await;
+    assert_eq!(undone["messages"], done["messages"]);
+    assert!(undone["position"].as_str().unwrap().parse::<u64>().unwrap() > position);
     assert_eq!((status, fs::read_to_string(&made).unwrap().as_str()), (200, "by a turn\n"));
     assert_eq!(room.ask("post", "unrewind", None).await.0, 409, "there is nothing more");
 

@@ -132,6 +132,17 @@ async fn diffs_are_of_a_turn_or_of_the_session() {
     let patch = turn[0]["patch"].as_str().unwrap();
     assert!(patch.contains("\n-one\n+two\n"), "{patch}");
     assert_eq!(diff(&format!("?messageID={other}")).await, turn, "an answer is of the same turn");
+    // All that is not as it was counts, as in the feed's `session.diff`.
+    shop.put("theirs.txt", "by a person\n");
+    let (third, _) = shop.work(&session, &["write c.txt three"]).await;
+    let total = shop.facts_of(&session, "checkpoint_saved").await.pop().unwrap()["total"].clone();
+    let counted: Vec<&str> =
+        total["files"].as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap()).collect();
+    let told = stats(&diff("").await);
+    assert_eq!(told.iter().map(|(file, ..)| file.as_str()).collect::<Vec<_>>(), counted);
+    assert_eq!(counted, ["a.txt", "c.txt", "made/b.txt", "theirs.txt"]);
+    shop.revert(&session, &third).await;
+    std::fs::remove_file(shop.path("theirs.txt")).unwrap();
     shop.revert(&session, &first).await;
     assert_eq!(diff("").await, json!([]));
 }
