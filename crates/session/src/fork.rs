@@ -159,7 +159,7 @@ impl Making {
         else {
             return;
         };
-        if let Some(folder) = checkpoints.fork_of(&self.workspace)
+        if let Some(folder) = checkpoints.fork_of(&self.workspace).await
             && let Err(error) = checkpoints.remove_fork(&folder).await
         {
             tracing::warn!(session = %self.id, %error, "files of a fork that is not whole stay until it goes");

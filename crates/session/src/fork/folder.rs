@@ -10,8 +10,9 @@ use tolka_journal::{SessionRow, tip_at};
 use crate::{Desk, SessionError};
 
 /// Stands beside the workspace of a fork whose folder shall outlive its sessions.
-const KEPT: &str = "kept";
-const WORDS: &str = "No session works here any more, but not all of it was saved. Remove it when you need it no longer.\n";
+const KEPT: &str = ".kept";
+const WORDS: &str =
+    "No session works here any more, but not all of it was saved. Remove it when you need it no longer.\n";
 
 impl Desk {
     /// Whether a folder, by its real name, is one that a fork works in, or inside of one.

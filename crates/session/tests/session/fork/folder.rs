@@ -149,6 +149,7 @@ async fn a_folder_where_somebody_worked_stays_and_is_named() {
     let session = studio.session().await;
     studio.write("one");
     studio.say(&session, "first").await;
+    let mut kept = Vec::new();
     for (name, is_kept) in [(None, false), (Some("a"), true), (Some("new"), true), (Some("ignored"), true)] {
         let fork = studio.world.desk.fork(&session, own(None)).await.unwrap().head;
         studio.say(&fork.id, "it goes on").await;
@@ -161,5 +162,10 @@ async fn a_folder_where_somebody_worked_stays_and_is_named() {
         assert_eq!(folder.exists(), is_kept, "{name:?}");
         assert_eq!(purged.kept.as_deref(), is_kept.then(|| folder.parent().unwrap()), "{name:?}");
         assert!(purged.freed.facts > 0 && studio.world.journal.session(&fork.id).await.unwrap().is_none());
+        kept.extend(name.map(|name| folder.join(name)));
     }
+    // The next start, which clears away what a crash left of forks.
+    studio.world.desk.recover().await.unwrap();
+    studio.world.desk.shut_down().await;
+    assert!(kept.iter().all(|file| fs::read_to_string(file).unwrap() == "a person's"));
 }
