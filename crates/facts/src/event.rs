@@ -226,6 +226,8 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
         /// Sessions whose turns ran in the same folder meanwhile: what nobody told may be theirs.
         #[serde(skip_serializing_if = "Vec::is_empty", default)] beside: Vec<SessionId>,
+        /// The turn was cut off, and nobody saw when: what changed may be anybody's who came since.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)] late: bool,
     }
     /// Logged before anything is touched: a restore that is cut off is taken up from here.
     RewindStarted = "rewind_started" {
@@ -355,7 +357,8 @@ impl ToolChanged {
 impl CheckpointSaved {
     /// A snapshot of which nothing more is known.
     pub fn of(checkpoint: String, files: u64) -> Self {
-        CheckpointSaved { checkpoint, files, moment: None, turn: None, changes: None, total: None, beside: Vec::new() }
+        let (moment, turn, changes, total) = (None, None, None, None);
+        CheckpointSaved { checkpoint, files, moment, turn, changes, total, beside: Vec::new(), late: false }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Closing {
     pub(crate) ended: Ended,
     turn: TurnId,
     until: Instant,
-    /// Nobody waits then, and nobody is told of what there was no time for.
+    /// Nobody waits for long then.
     is_cancelled: bool,
     is_lost: bool,
     source: Arc<Source>,
@@ -144,11 +144,11 @@ impl Closing {
     fn failed(&self, error: &CheckpointError) -> Closed {
         let session = &self.source.work.store.session;
         tracing::warn!(%session, %error, "a turn ends without a checkpoint");
+        let why =
+            if self.is_cancelled { "it was cancelled, and there was no time".to_owned() } else { error.to_string() };
+        let words = format!("Taking this turn back may keep files that it changed: {why}.");
         let mut closed = Closed::default();
-        if !self.is_cancelled {
-            let words = format!("Taking this turn back may keep files that it changed: {error}.");
-            closed.told.push(warning("No checkpoint was saved after the turn", words));
-        }
+        closed.told.push(warning("No checkpoint was saved after the turn", words));
         closed
     }
 
@@ -165,6 +165,7 @@ impl Closing {
             changes: compared.changes,
             total: compared.total,
             beside: work.stay.beside(),
+            late: self.is_lost,
             ..CheckpointSaved::of(saved.commit, saved.files)
         }));
         Closed { told, left_out: saved.left_out }

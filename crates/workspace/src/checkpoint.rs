@@ -43,7 +43,7 @@ use files::blocking;
 use git::Halt;
 pub use left_out::{LeftOut, LeftOutWhy};
 use place::Place;
-pub use plan::{Kept, Plan, PlanRequest, Span, Step, Whose};
+pub use plan::{Content, Kept, Plan, PlanRequest, Span, Step, Whose, Wrote};
 pub use restore::Restored;
 use space::Prunings;
 pub use space::{IsNeeded, Policy, Pruned, Snapshot, StoreInfo};

@@ -1,14 +1,16 @@
 //! What the journal knows of a workspace's files: the moments of a session, and what other sessions did there.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tolka_facts::event::{Changes, Moment as Why};
-use tolka_facts::{Event, Fact, Head, SessionId, Time, TurnId};
+use tolka_facts::event::{Changes, FileChanged, FileOperation, Moment as Why, Rewound, Unrewound};
+use tolka_facts::{BlobRef, Event, Fact, Head, SessionId, Time, TurnId};
 use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope, SessionQuery, SessionRow};
+use tolka_workspace::checkpoint::{Content, Wrote};
 
-use super::chain::{Foreign, Kind, Moment};
+use super::chain::{Company, Foreign, Kind, Moment};
 use crate::grounds::{Folder, are_kin};
 
 /// Sessions of the same folder that are looked at: those that changed last.
@@ -65,56 +67,68 @@ impl History {
             let Some(fact) = self.fact(seq).await? else { continue };
             moments.extend(self.moment(&fact));
         }
-        self.fill_in(&mut moments).await?;
         Ok(moments)
     }
 
     fn moment(&self, fact: &Fact) -> Option<Moment> {
         let (commit, kind) = match &fact.event {
-            Event::TurnStarted(e) => (e.checkpoint.clone(), Kind::Started { told: HashSet::new() }),
+            Event::TurnStarted(e) => (e.checkpoint.clone(), Kind::Started { wrote: HashMap::new() }),
             Event::CheckpointSaved(e) if e.moment == Some(Why::AfterTurn) => {
-                let is_certain = e.changes.is_some() && e.beside.is_empty();
-                let told = e.changes.as_ref().map(|changes| known(changes, is_certain)).unwrap_or_default();
-                (Some(e.checkpoint.clone()), Kind::Ended { told, is_certain })
+                let company = match (e.late, e.beside.is_empty()) {
+                    (true, _) => Company::Anybody,
+                    (false, false) => Company::Sessions,
+                    (false, true) => Company::Alone,
+                };
+                let told = e.changes.as_ref().map(|changes| known(changes, company)).unwrap_or_default();
+                (Some(e.checkpoint.clone()), Kind::Ended { told, company })
             }
             Event::CheckpointSaved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
             Event::Approved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
             Event::SessionForked(e) => (e.checkpoint.clone(), Kind::Forked),
-            Event::Rewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
-            Event::Unrewound(e) if e.checkpoint.is_some() => (e.after.clone(), restored(&e.files, e.changes.as_ref())),
+            Event::Rewound(Rewound { checkpoint: Some(target), files, after, changes, .. })
+            | Event::Unrewound(Unrewound { checkpoint: Some(target), files, after, changes, .. }) => {
+                (after.clone(), restored(target, files, changes.as_ref()))
+            }
             _ => return None,
         };
         Some(Moment { seq: fact.seq, time: fact.time, commit, kind })
     }
 
-    /// Where the end of a turn does not say what it told, its facts do.
-    async fn fill_in(&self, moments: &mut [Moment]) -> Result<(), JournalError> {
+    /// Looks up what turns told they wrote, where their ends do not say all: a snapshot is missing, or others were there.
+    pub(crate) async fn look_up(&self, moments: &mut [Moment]) -> Result<(), JournalError> {
         for at in 0..moments.len() {
-            let next = moments.get(at + 1).map(|next| (next.seq, next.kind.clone()));
-            let is_known = matches!(next, Some((_, Kind::Ended { is_certain: true, .. })));
-            let (from, until) = (moments[at].seq, next.map_or(u64::MAX, |(seq, _)| seq));
-            if let Kind::Started { told } = &mut moments[at].kind
-                && !is_known
+            let next = moments.get(at + 1);
+            let is_saved = moments[at].commit.is_some() && next.is_some_and(|next| next.commit.is_some());
+            let is_alone = matches!(next, Some(Moment { kind: Kind::Ended { company: Company::Alone, .. }, .. }));
+            let (from, until) = (moments[at].seq, next.map_or(u64::MAX, |next| next.seq));
+            if let Kind::Started { wrote } = &mut moments[at].kind
+                && !(is_saved && is_alone)
             {
-                *told = self.files_told(from, until).await?;
+                *wrote = self.wrote(from, until).await?;
             }
         }
         Ok(())
     }
 
-    /// The files that facts in `from..until` told had changed.
-    async fn files_told(&self, from: u64, until: u64) -> Result<HashSet<PathBuf>, JournalError> {
-        let (scope, mut after, mut told) = (Scope::Session(self.session.clone()), from, HashSet::new());
+    /// What facts in `from..until` tell was made of files.
+    async fn wrote(&self, from: u64, until: u64) -> Result<HashMap<PathBuf, Wrote>, JournalError> {
+        let (scope, mut after) = (Scope::Session(self.session.clone()), from);
+        let mut wrote: HashMap<PathBuf, Wrote> = HashMap::new();
         loop {
             let page = self.journal.read(&scope, after, PAGE).await?;
             for entry in page.iter().filter(|entry| entry.place < until) {
-                if let Event::FileChanged(change) = &entry.fact.event {
-                    told.extend(self.folder.inside(change.path.as_ref()));
+                let Event::FileChanged(change) = &entry.fact.event else { continue };
+                let Some(path) = self.folder.inside(change.path.as_ref()) else { continue };
+                match wrote.entry(path) {
+                    Entry::Occupied(mut known) => known.get_mut().then(told(change)),
+                    Entry::Vacant(new) => {
+                        new.insert(told(change));
+                    }
                 }
             }
             match page.last() {
                 Some(entry) if entry.place < until => after = entry.place,
-                _ => return Ok(told),
+                _ => return Ok(wrote),
             }
         }
     }
@@ -126,13 +140,16 @@ impl History {
         if let Some(at) = moments.iter().rposition(|moment| moment.kind == Kind::Forked) {
             moments.drain(..at);
         }
+        self.look_up(&mut moments).await?;
         let next = |at: usize| moments.get(at + 1);
         let work = moments.iter().enumerate().filter_map(|(at, moment)| match (&moment.kind, next(at)) {
-            (Kind::Started { told }, Some(Moment { time, kind: Kind::Ended { told: known, .. }, .. })) => {
-                Some((moment.time, Some(*time), told.union(known).cloned().collect()))
+            (Kind::Started { wrote }, Some(Moment { time, kind: Kind::Ended { told, .. }, .. })) => {
+                Some((moment.time, Some(*time), wrote.keys().chain(told).cloned().collect()))
             }
-            (Kind::Started { told }, next) => Some((moment.time, next.map(|next| next.time), told.clone())),
-            (_, Some(Moment { time, kind: Kind::Restored { files }, .. })) => {
+            (Kind::Started { wrote }, next) => {
+                Some((moment.time, next.map(|next| next.time), wrote.keys().cloned().collect()))
+            }
+            (_, Some(Moment { time, kind: Kind::Restored { files, .. }, .. })) => {
                 Some((moment.time, Some(*time), files.clone().unwrap_or_default()))
             }
             _ => None,
@@ -212,11 +229,25 @@ impl History {
 }
 
 /// The files that are known to be the turn's: those that it told, and all if nobody was beside it.
-fn known(changes: &Changes, is_alone: bool) -> HashSet<PathBuf> {
+fn known(changes: &Changes, company: Company) -> HashSet<PathBuf> {
+    let is_alone = company == Company::Alone;
     changes.files.iter().filter(|file| is_alone || file.told).map(|file| PathBuf::from(&file.path)).collect()
 }
 
-fn restored(files: &[String], changes: Option<&Changes>) -> Kind {
-    let is_whole = changes.is_none_or(|changes| changes.count == files.len() as u64);
-    Kind::Restored { files: is_whole.then(|| files.iter().map(PathBuf::from).collect()) }
+fn told(change: &FileChanged) -> Wrote {
+    let content = |blob: &Option<BlobRef>, is_there: bool| match blob {
+        Some(blob) => Content::Holds(blob.clone()),
+        None if is_there => Content::Unknown,
+        None => Content::Nothing,
+    };
+    Wrote {
+        was: content(&change.before, change.operation != FileOperation::Create),
+        is: content(&change.after, change.operation != FileOperation::Delete),
+    }
+}
+
+fn restored(target: &str, files: &[String], changes: Option<&Changes>) -> Kind {
+    let is_whole = changes.is_some_and(|changes| changes.count == files.len() as u64);
+    let files = is_whole.then(|| files.iter().map(PathBuf::from).collect());
+    Kind::Restored { target: Some(target.to_owned()), files }
 }

@@ -10,7 +10,7 @@ use tolka_workspace::Saved;
 use tolka_workspace::checkpoint::{Plan, PlanRequest, Span};
 
 use super::boundary::{Step, undone};
-use super::chain::{Kind, Moment, is_certain, spans};
+use super::chain::{Company, Kind, Moment, is_certain, spans};
 use super::goal::Goal;
 use super::history::History;
 use super::{Order, RewindRequest, Target, What};
@@ -109,7 +109,11 @@ impl Study {
         // One that was pruned is as one that failed.
         for moment in &mut moments {
             moment.commit = moment.commit.take().filter(|commit| commit == now || held.contains(commit));
+            if let Kind::Restored { target, .. } = &mut moment.kind {
+                *target = target.take().filter(|commit| held.contains(commit));
+            }
         }
+        self.history.look_up(&mut moments).await?;
         let since = moments.first().map_or(Time::default(), |first| first.time);
         let foreign = if is_certain(&moments) { Vec::new() } else { self.history.foreign(since).await? };
         Ok(spans(&moments, &foreign))
@@ -117,7 +121,7 @@ impl Study {
 
     /// The moment that this is asked at. A turn that runs may have others beside it: what it told is its own.
     fn now(&self, commit: &str, is_in_turn: bool) -> Moment {
-        let running = Kind::Ended { told: HashSet::new(), is_certain: false };
+        let running = Kind::Ended { told: HashSet::new(), company: Company::Sessions };
         let kind = if is_in_turn { running } else { Kind::Rest };
         Moment { seq: u64::MAX, time: Time::now(), commit: Some(commit.to_owned()), kind }
     }

@@ -7,16 +7,19 @@
 
 mod clash;
 mod hidden;
+mod proof;
 mod unsaved;
 mod verdict;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tolka_facts::event::{FileOperation, KeptWhy, Overwrite};
 
 pub(super) use hidden::{Rules, is_rules};
+pub use proof::{Content, Wrote};
+use proof::{Missed, Proofs};
 use unsaved::Unsaved;
 use verdict::Evidence;
 
@@ -43,9 +46,15 @@ pub enum Whose {
     Ours,
     /// Between turns: whoever changes a file then is somebody else.
     Others,
-    /// Others worked in the folder at the same time, or a snapshot is missing. A path that only one side told of is that
-    /// side's; what both told of, or neither, may be either's.
+    /// Other sessions worked in the folder at the same time. A path that only one side told of is that side's; what both
+    /// told of, or neither, may be either's.
     Both { ours: HashSet<PathBuf>, theirs: HashSet<PathBuf> },
+    /// A snapshot is missing or came late, and a person, who tells nothing, may have worked too. A path is ours only if it
+    /// was and is what we told; `theirs` is what other sessions told.
+    Anybodys { wrote: HashMap<PathBuf, Wrote>, theirs: HashSet<PathBuf> },
+    /// A restore, which may have been cut off and finished later. A path is its own only if it is what it was in the
+    /// target; `files: None`: nobody wrote down which it touched.
+    Restored { target: String, files: Option<HashSet<PathBuf>>, theirs: HashSet<PathBuf> },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,10 +161,13 @@ async fn evidence(
     (changes, unsaved): (Vec<Vec<Difference>>, Vec<Unsaved>),
     halt: &Halt,
 ) -> Result<Evidence, CheckpointError> {
+    let differ: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
     let mut unsaved = unsaved.into_iter();
     let mut evidence = Evidence::default();
+    let told = spans.iter().map(|span| &span.whose).zip(&changes);
+    evidence.proofs = Proofs::of(git, told, &differ, halt).await?;
+    evidence.missed = Missed::of(git, spans, halt).await?;
     evidence.unsaved.extend(unsaved.by_ref().take(2));
-    let differ: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
     for ((span, changes), unsaved) in spans.iter().zip(changes).zip(unsaved) {
         let rules = match changes.iter().any(|change| is_rules(&change.path)) {
             true => Rules::of(git, &span.from, halt).await?,
@@ -165,7 +177,7 @@ async fn evidence(
         for change in changes.into_iter().filter(|change| differ.contains(change.path.as_path())) {
             // It may have been there all the time, unseen.
             let is_uncovered = change.was.is_none() && (rules.hide(&change.path) || unsaved.touches(&change.path));
-            evidence.add(&span.whose, change.path, is_uncovered);
+            evidence.add(span, change, is_uncovered);
         }
     }
     // What the target's own rules hide may have been there.

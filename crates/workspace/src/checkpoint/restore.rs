@@ -73,7 +73,7 @@ impl Checkpoints {
         let fates = fates.await?;
         let mut restored = Restored { done: Vec::new(), kept: plan.kept.clone() };
         let hidden = match fates.iter().any(|(_, fate)| *fate == Fate::Met) {
-            true => Rules::of(&git, &plan.now, &halt).await?,
+            true => hidden_at(&git, &plan.now).await,
             false => Rules::default(),
         };
         let mut fates: HashMap<PathBuf, Fate> = fates.into_iter().collect();
@@ -112,6 +112,16 @@ impl Checkpoints {
         let lines: String = names.iter().map(|name| format!("update {} {name}\n", keep.of(name))).collect();
         reader.git.run(&["update-ref", "--stdin"], lines.as_bytes(), &halt).await.map(drop)
     }
+}
+
+/// What could not be seen. The time that the restore had for looking may be long over, and what it did is done: without an
+/// answer it only knows less of why a path was kept.
+async fn hidden_at(git: &Git, commit: &str) -> Rules {
+    let (_wanted, halt) = Halt::within(LOOKING);
+    Rules::of(git, commit, &halt).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "what a snapshot could not see is not known");
+        Rules::default()
+    })
 }
 
 /// Set when nobody waits any more.

@@ -1,10 +1,11 @@
 //! Which paths go back, and which stay.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tolka_facts::event::{KeptWhy, Overwrite};
-use tolka_workspace::checkpoint::{PlanRequest, Whose};
+use tolka_facts::{BlobRef, Hash};
+use tolka_workspace::checkpoint::{Content, PlanRequest, Whose, Wrote};
 
 use crate::house::House;
 use crate::rewinding::{both, kept, request, span, steps};
@@ -176,4 +177,66 @@ async fn a_clash_is_seen_between_names_that_look_alike() {
     let plan = house.plan(vec![span(&target, &middle, Whose::Ours), span(&middle, &now, Whose::Others)]).await;
     assert_eq!(steps(&plan), ["a-b", "a.c"]);
     assert_eq!(kept(&plan.kept), [("a".into(), KeptWhy::Conflict), ("a/user".into(), KeptWhy::NotOurs)]);
+}
+
+#[tokio::test]
+async fn where_anybody_may_have_worked_only_what_was_and_is_as_told_goes_back() {
+    let house = House::new();
+    let content = |words: &str| Content::Holds(BlobRef { hash: Hash::of(words.as_bytes()), size: words.len() as u64 });
+    for path in ["edited", "edited after", "edited before", "gone", "mode", "unknown"] {
+        house.write(path, "0");
+    }
+    let target = house.commit().await;
+    for path in ["edited", "edited before", "made", "mode", "unknown", "both", "link"] {
+        house.write(path, "1");
+    }
+    house.write("edited after", "x");
+    house.remove("gone");
+    house.remove("link");
+    symlink("1", house.workspace.join("link")).unwrap();
+    fs::set_permissions(house.workspace.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
+    let now = house.commit().await;
+    let wrote = |was: Content, is: Content| Wrote { was, is };
+    let told = [
+        ("edited", wrote(content("0"), content("1"))),
+        ("edited after", wrote(content("0"), content("1"))),
+        ("edited before", wrote(content("x"), content("1"))),
+        ("made", wrote(Content::Nothing, content("1"))),
+        ("gone", wrote(content("0"), Content::Nothing)),
+        ("mode", wrote(content("0"), content("1"))),
+        ("unknown", wrote(content("0"), Content::Unknown)),
+        ("both", wrote(Content::Nothing, content("1"))),
+        ("link", wrote(Content::Nothing, content("1"))),
+    ];
+    let wrote = told.into_iter().map(|(path, wrote)| (path.into(), wrote)).collect();
+    let whose = Whose::Anybodys { wrote, theirs: ["both".into()].into() };
+    let plan = house.plan(vec![span(&target, &now, whose)]).await;
+    assert_eq!(steps(&plan), ["edited", "gone", "made"]);
+    let conflicts = ["both", "edited after", "edited before", "link", "mode", "unknown"];
+    assert_eq!(kept(&plan.kept), conflicts.map(|path| (path.to_owned(), KeptWhy::Conflict)));
+}
+
+#[tokio::test]
+async fn of_a_restore_only_what_it_left_as_it_should_be_is_its_own() {
+    let house = House::new();
+    for path in ["a", "b", "c", "d"] {
+        house.write(path, "old");
+    }
+    let old = house.commit().await;
+    for path in ["a", "b", "c", "d"] {
+        house.write(path, "new");
+    }
+    let before = house.commit().await;
+    // It was cut off, and a person came before it was finished.
+    house.write("a", "old");
+    house.write("b", "a person's");
+    house.write("c", "old");
+    house.write("d", "old");
+    let now = house.commit().await;
+    for (files, goes) in [(None, vec!["a", "c"]), (Some(["a".into(), "b".into()].into()), vec!["a"])] {
+        let whose = Whose::Restored { target: old.clone(), files, theirs: ["d".into()].into() };
+        let plan = house.plan(vec![span(&before, &now, whose)]).await;
+        assert_eq!(steps(&plan), goes);
+        assert!(kept(&plan.kept).contains(&("b".to_owned(), KeptWhy::Conflict)), "{:?}", plan.kept);
+    }
 }

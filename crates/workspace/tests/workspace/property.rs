@@ -258,6 +258,7 @@ impl Story {
                     (ours.contains(path), theirs.contains(path))
                 }
                 Whose::Both { .. } => (true, true),
+                Whose::Anybodys { .. } | Whose::Restored { .. } => unreachable!("no story has one"),
             };
             touched = (touched.0 || ours, touched.1 || theirs);
         }

@@ -141,18 +141,30 @@ async fn a_kill_before_anything_is_written_down_leaves_all_as_it_was() {
 async fn of_a_turn_that_a_kill_ended_what_it_told_goes_back_and_the_rest_may_be_anybodys() {
     let studio = Studio::new();
     let session = studio.session().await;
-    let accepted = studio.begin(&session, "tell told=1; quiet=1; wait").await;
+    for path in ["edited", "edited too", "gone", "back"] {
+        studio.write(path, "0");
+    }
+    let deeds =
+        "tell told=1; quiet=1; tell edited=1; tell edited too=1; tell edited too=2; tell rm gone; tell rm back; wait";
+    let accepted = studio.begin(&session, deeds).await;
     studio.world.waits.notified().await;
     let studio = studio.crash();
     studio.write("mine", "m");
+    // What a person makes of the turn's files is theirs as well.
+    studio.write("edited", "mine");
+    studio.write("back", "mine");
     studio.world.desk.recover().await.unwrap();
     assert_eq!(studio.world.ended(&session, 1).await, [Stop::Interrupted]);
     let fact = studio.seen(&session, |event| matches!(event, Event::CheckpointSaved(_))).await;
     let Event::CheckpointSaved(saved) = &fact.event else { unreachable!() };
     assert_eq!((&saved.turn, &saved.changes), (&Some(accepted.turn), &None), "nobody knows what it changed");
+    assert!(saved.late);
     let rewinding = studio.rewind(&session, &accepted.message, What::Both).await.unwrap();
-    assert_eq!(kept(&rewinding.kept), [("mine", KeptWhy::Conflict), ("quiet", KeptWhy::Conflict)]);
-    assert_eq!(studio.tree(), files(&[("mine", "m"), ("quiet", "1")]));
+    let conflicts = ["back", "edited", "mine", "quiet"].map(|path| (path, KeptWhy::Conflict));
+    assert_eq!(kept(&rewinding.kept), conflicts);
+    let expected =
+        [("back", "mine"), ("edited", "mine"), ("edited too", "0"), ("gone", "0"), ("mine", "m"), ("quiet", "1")];
+    assert_eq!(studio.tree(), files(&expected));
 }
 
 #[tokio::test(flavor = "multi_thread")]
