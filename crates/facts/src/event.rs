@@ -257,6 +257,7 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] from: Option<u64>,
         /// What is not as it was at the checkpoint, and why.
         #[serde(skip_serializing_if = "Vec::is_empty", default)] kept: Vec<KeptFile>,
+        /// `None` with a checkpoint: it was given up in its middle, and nobody knows what it wrote.
         #[serde(skip_serializing_if = "Option::is_none", default)] changes: Option<Changes>,
         #[serde(skip_serializing_if = "Option::is_none", default)] total: Option<Changes>,
         #[serde(skip_serializing_if = "std::ops::Not::not", default)] resets: bool,
@@ -316,7 +317,8 @@ events! {
         /// What the provider answered, where it did: an HTTP status.
         #[serde(skip_serializing_if = "Option::is_none", default)] code: Option<i64>,
     }
-    /// A rewind that began was not carried out: nothing has changed.
+    /// A rewind that began was not carried out: nothing has changed. Only where the snapshots themselves are gone nobody
+    /// can say so; then `message` tells that.
     RewindFailed = "rewind_failed" { message: String }
     /// A person agreed to what was changed up to here.
     Approved = "approved" {

@@ -255,7 +255,7 @@ impl Actor {
             Command::Cancel(queue_too, reply) => answer(reply, self.cancel(queue_too).await),
             Command::Answer(request, given, by, reply) => answer(reply, self.answer(&request, *given, by).await),
             Command::Change(change, reply) => answer(reply, self.change(*change).await),
-            Command::Delete(reply) => answer(reply, self.delete().await),
+            Command::Delete(reply) => self.delete_in_time(reply).await,
             Command::Note(draft, reply) => answer(reply, self.note(*draft).await),
             Command::Rewind(order, reply) => self.rewind(*order, reply),
             Command::Approve(words, reply) => self.approve(words, reply),
@@ -302,7 +302,7 @@ impl Actor {
             closing.hurry(Instant::now() + GRACE);
             return Ok(true);
         }
-        let Some(turn) = &mut self.turn else { return Ok(false) };
+        let Some(turn) = &mut self.turn else { return Ok(self.give_up_restore()) };
         turn.cancel();
         let withdrawn = self.clerk.tip().turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
         for draft in &withdrawn {
@@ -325,13 +325,13 @@ impl Actor {
         Ok(())
     }
 
-    async fn delete(&mut self) -> Result<(), SessionError> {
+    pub(crate) async fn delete(&mut self) -> Result<(), SessionError> {
         if self.clerk.tip().head.deleted {
             return Err(SessionError::NotFound(self.session.clone()));
         }
         self.drop_turn().await;
         self.closing = None;
-        self.end_job().await;
+        self.job = None;
         let mut drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
         drafts.push(Draft::client(SessionDeleted {}));
         match self.clerk.append(drafts.clone()).await {

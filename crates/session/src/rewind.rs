@@ -2,7 +2,8 @@
 //!
 //! A rewind is asked for while no turn runs. The workspace is saved first, then what will be done is written down as a
 //! [`RewindStarted`](tolka_facts::event::RewindStarted) fact, then the files are restored, then what was done is told. A
-//! crash in between leaves the fact; the next start finishes from it.
+//! crash in between leaves the fact; the next start finishes from it. A restore that fails in its middle is tried again
+//! until it is done or somebody gives it up; either way what was done is told, and can be taken back.
 
 mod boundary;
 mod chain;
@@ -11,6 +12,7 @@ mod history;
 mod job;
 mod notes;
 mod prepare;
+mod restoring;
 mod work;
 
 use tolka_facts::event::Overwrite;

@@ -5,18 +5,17 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tolka_facts::event::{Approved, CheckpointSaved, Moment, Overwrite, RewindFailed, RewindStarted};
+use tolka_facts::event::{Approved, CheckpointSaved, Moment, Overwrite};
 use tolka_facts::{Draft, MessageId, Tip};
 use tolka_journal::MarkKind;
 use tolka_workspace::Saved;
-use tolka_workspace::checkpoint::Plan;
 
 use super::prepare::{Prepared, Study, prepare};
-use super::work::{Done, restore};
-use super::{Approval, History, RewindRequest, Rewinding, Undo, What};
+use super::restoring::{Attempt, Restoring};
+use super::work::Done;
+use super::{Approval, RewindRequest, Rewinding, Undo, What};
 use crate::SessionError;
 use crate::actor::{Actor, Reply, answer};
-use crate::grounds::Stay;
 
 /// How long a server that stops waits for a restore. One that takes longer is finished at the next start.
 const STOPPING: Duration = Duration::from_secs(5);
@@ -31,18 +30,18 @@ pub(crate) enum Order {
     Reset,
 }
 
-type Beside<T> = Pin<Box<dyn Future<Output = Result<T, SessionError>> + Send>>;
+pub(super) type Beside<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+type Fallible<T> = Beside<Result<T, SessionError>>;
 
 pub(crate) enum Job {
-    Preparing(Beside<Box<Prepared>>, Reply<Rewinding>),
-    /// Nobody waits for one that a crash left.
-    Restoring(Box<RewindStarted>, Beside<(Done, History)>, Option<Reply<Rewinding>>),
-    Approving(Option<String>, Beside<(Saved, u64)>, Reply<Approval>),
+    Preparing(Fallible<Box<Prepared>>, Reply<Rewinding>),
+    Restoring(Box<Restoring>),
+    Approving(Option<String>, Fallible<(Saved, u64)>, Reply<Approval>),
 }
 
 pub(crate) enum Progress {
     Prepared(Result<Box<Prepared>, SessionError>),
-    Restored(Result<(Done, History), SessionError>),
+    Restored(Attempt),
     Saved(Result<(Saved, u64), SessionError>),
 }
 
@@ -50,7 +49,7 @@ pub(crate) enum Progress {
 pub(crate) async fn progress(job: &mut Option<Job>) -> Progress {
     match job {
         Some(Job::Preparing(work, _)) => Progress::Prepared(work.await),
-        Some(Job::Restoring(_, work, _)) => Progress::Restored(work.await),
+        Some(Job::Restoring(restoring)) => Progress::Restored(restoring.work.as_mut().await),
         Some(Job::Approving(_, work, _)) => Progress::Saved(work.await),
         None => std::future::pending().await,
     }
@@ -96,32 +95,11 @@ impl Actor {
         self.job = Some(Job::Approving(words, work, reply));
     }
 
-    /// Takes up a restore that nobody carries out, as a crash leaves it.
-    pub(crate) fn resume_rewind(&mut self) {
-        let tip = self.clerk.tip();
-        let is_free = self.is_at_rest() && !self.clerk.is_blocked() && !tip.head.deleted && !tip.is_copying;
-        let Some(started) = tip.rewinding.clone().filter(|_| is_free) else { return };
-        let (journal, options, grounds) = (self.clerk.journal().clone(), self.options.clone(), self.grounds.clone());
-        let (head, base, intent) = (tip.head.clone(), base(tip), started.clone());
-        let work = Box::pin(async move {
-            let study = Study::of(journal, &options, &head).await;
-            let stay = grounds.enter(&head.id, study.history.folder.canonical.clone());
-            let (Some(target), Some(now)) = (&intent.checkpoint, &intent.before) else {
-                return Ok((Done::default(), study.history));
-            };
-            let plan = study.plan(target, now, intent.overwrite).await?;
-            carry_out(study, stay, plan, base).await
-        });
-        self.job = Some(Job::Restoring(Box::new(started), work, None));
-    }
-
     pub(crate) async fn advance(&mut self, progress: Progress) {
         match (self.job.take(), progress) {
             (Some(Job::Preparing(_, reply)), Progress::Prepared(Ok(prepared))) => self.begin(*prepared, reply).await,
             (Some(Job::Preparing(_, reply)), Progress::Prepared(Err(error))) => answer(reply, Err(error)),
-            (Some(Job::Restoring(started, _, reply)), Progress::Restored(outcome)) => {
-                self.finish_rewind(*started, outcome, reply).await;
-            }
+            (Some(Job::Restoring(restoring)), Progress::Restored(attempt)) => self.attempted(restoring, attempt).await,
             (Some(Job::Approving(words, _, reply)), Progress::Saved(saved)) => {
                 let approval = self.approved(words, saved).await;
                 answer(reply, approval);
@@ -150,34 +128,8 @@ impl Actor {
         if let Err(error) = self.clerk.append(vec![Draft::tolka(before), begins]).await {
             return answer(reply, Err(error));
         }
-        let work = Box::pin(carry_out(study, stay, plan, base(self.clerk.tip())));
-        self.job = Some(Job::Restoring(Box::new(started), work, Some(reply)));
-    }
-
-    async fn finish_rewind(
-        &mut self,
-        started: RewindStarted,
-        outcome: Result<(Done, History), SessionError>,
-        reply: Option<Reply<Rewinding>>,
-    ) {
-        let (done, history) = match outcome {
-            Ok(done) => done,
-            Err(error) => {
-                let message = format!("Nothing was restored: {error}.");
-                self.clerk.append_or_keep(vec![Draft::tolka(RewindFailed { message })]).await;
-                return reply.into_iter().for_each(|reply| answer(reply, Err(error.clone())));
-            }
-        };
-        if started.message.is_some() || started.undoes.is_some() {
-            // It reads its past again.
-            self.mind = None;
-        }
-        let expected = self.clerk.tip().seq + 1;
-        self.clerk.append_or_keep(vec![done.fact(&started)]).await;
-        // A desk that shuts down tells nobody any more.
-        let _ = self.desk.spawn_task(self.desk.clone().tell_neighbours(history, done.restored.done.clone()));
-        let rewinding = done.answer(started, expected);
-        reply.into_iter().for_each(|reply| answer(reply, Ok(rewinding.clone())));
+        let restoring = Restoring::begin((study, stay, plan), started, self.clerk.tip(), reply);
+        self.job = Some(Job::Restoring(Box::new(restoring)));
     }
 
     async fn approved(
@@ -192,7 +144,7 @@ impl Actor {
         Ok(Approval { checkpoint: saved.commit, points, settled })
     }
 
-    /// Before the session goes: a restore is not left in its middle.
+    /// Before the server goes: a restore is not left in its middle.
     pub(crate) async fn end_job(&mut self) {
         if matches!(self.job, Some(Job::Restoring(..))) {
             match timeout(STOPPING, progress(&mut self.job)).await {
@@ -202,19 +154,4 @@ impl Actor {
         }
         self.job = None;
     }
-}
-
-async fn carry_out(
-    study: Study,
-    stay: Stay,
-    plan: Plan,
-    base: Option<String>,
-) -> Result<(Done, History), SessionError> {
-    let done = restore(&study, &plan, base.as_deref()).await?;
-    drop(stay);
-    Ok((done, study.history))
-}
-
-fn base(tip: &Tip) -> Option<String> {
-    tip.base.as_ref().map(|base| base.checkpoint.clone())
 }

@@ -9,7 +9,7 @@ use tolka_workspace::checkpoint::{Kept, Plan, Restored, Step};
 use tolka_workspace::{CheckpointError, Saved};
 
 use super::Rewinding;
-use super::prepare::Study;
+use super::prepare::{Study, checkpoint_error};
 use crate::SessionError;
 use crate::closing::{LISTED, listed};
 use crate::saving::Store;
@@ -23,6 +23,19 @@ pub(crate) struct Done {
     pub(crate) restored: Restored,
     after: Option<String>,
     total: Option<Changes>,
+    /// It could not be finished, and nobody can say what was done.
+    pub(crate) is_unknown: bool,
+}
+
+/// Why a restore is not done.
+#[derive(Debug)]
+pub(crate) enum Setback {
+    /// Nothing of it is on the disk.
+    Untouched(SessionError),
+    /// Something may be. It is tried again.
+    Unfinished(SessionError),
+    /// Something may be, and the snapshots that could tell are gone.
+    Lost(SessionError),
 }
 
 impl Done {
@@ -31,7 +44,7 @@ impl Done {
         let Restored { done, kept } = &self.restored;
         let files = done.iter().take(NAMED).map(|step| step.path.to_string_lossy().into_owned()).collect();
         let kept = kept.iter().take(NAMED).map(kept_file).collect();
-        let changes = started.checkpoint.as_ref().map(|_| changes(done));
+        let changes = started.checkpoint.as_ref().filter(|_| !self.is_unknown).map(|_| changes(done));
         let (checkpoint, before) = (started.checkpoint.clone(), started.before.clone());
         let (after, total) = (self.after.clone(), self.total.clone());
         if started.undoes.is_some() {
@@ -56,8 +69,8 @@ impl Done {
 }
 
 /// Carries out a plan. `base` is what the session's changes are counted from.
-pub(crate) async fn restore(study: &Study, plan: &Plan, base: Option<&str>) -> Result<Done, SessionError> {
-    let store = study.store()?;
+pub(crate) async fn restore(study: &Study, plan: &Plan, base: Option<&str>) -> Result<Done, Setback> {
+    let store = study.store().map_err(Setback::Unfinished)?;
     let restored = store.checkpoints.restore(&store.folder.named, plan).await;
     let after = store.save("After going back", Some(&plan.now)).await;
     if let Err(error) = &after {
@@ -66,36 +79,75 @@ pub(crate) async fn restore(study: &Study, plan: &Plan, base: Option<&str>) -> R
     let after = after.ok();
     let restored = match restored {
         Ok(restored) => restored,
-        Err(error) => salvage(store, plan, after.as_ref(), error).await.map_err(super::prepare::checkpoint_error)?,
+        Err(error) => {
+            let done = match &after {
+                Some(after) => salvage(store, plan, after).await,
+                None => None,
+            };
+            let error = checkpoint_error(error);
+            return Err(match done {
+                Some(restored) if restored.done.is_empty() => Setback::Untouched(error),
+                _ => Setback::Unfinished(error),
+            });
+        }
     };
-    let total = match (base, &after) {
-        (Some(base), Some(after)) => store.checkpoints.changes(&store.folder.named, base, &after.commit).await.ok(),
-        _ => None,
-    };
-    let total = total.map(|total| listed(&total, |_| false));
-    Ok(Done { restored, after: after.map(|saved| saved.commit), total })
+    let total = total(store, base, after.as_ref()).await;
+    Ok(Done { restored, after: after.map(|saved| saved.commit), total, is_unknown: false })
 }
 
-/// What was done of a restore that failed as a whole; its error if that is nothing.
-async fn salvage(
-    store: &Store,
-    plan: &Plan,
-    after: Option<&Saved>,
-    error: CheckpointError,
-) -> Result<Restored, CheckpointError> {
-    tracing::error!(session = %store.session, %error, "a restore failed");
-    let Some(after) = after else { return Err(error) };
-    let Ok(changed) = store.checkpoints.changes(&store.folder.named, &plan.now, &after.commit).await else {
-        return Err(error);
-    };
-    let changed: HashSet<PathBuf> = changed.into_iter().map(|change| change.path).collect();
-    let (done, not_done): (Vec<Step>, Vec<Step>) =
-        plan.steps.iter().cloned().partition(|step| changed.contains(&step.path));
-    if done.is_empty() {
-        return Err(error);
+/// Goes on with a restore that was cut off or has failed, from the fact that began it.
+pub(crate) async fn resume(study: &Study, started: &RewindStarted, base: Option<&str>) -> Result<Done, Setback> {
+    let (Some(target), Some(now)) = (&started.checkpoint, &started.before) else { return Ok(Done::default()) };
+    match study.plan(target, now, started.overwrite.clone()).await {
+        Ok(plan) => restore(study, &plan, base).await,
+        Err(error) if is_final(&error) => give_up(study, started, error).await,
+        Err(error) => Err(Setback::Unfinished(error)),
     }
+}
+
+/// What there is to tell of a restore that will not be finished.
+pub(crate) async fn give_up(study: &Study, started: &RewindStarted, why: SessionError) -> Result<Done, Setback> {
+    let unknown =
+        |after: Option<Saved>| Done { after: after.map(|saved| saved.commit), is_unknown: true, ..Done::default() };
+    let (Some(target), Some(now)) = (&started.checkpoint, &started.before) else { return Ok(Done::default()) };
+    let Ok(store) = study.store() else { return Ok(unknown(None)) };
+    let Ok(after) = store.save("A restore was given up", Some(now)).await else { return Ok(unknown(None)) };
+    match store.checkpoints.changes(&store.folder.named, now, &after.commit).await {
+        Ok(changed) if changed.is_empty() => return Err(Setback::Untouched(why)),
+        Err(CheckpointError::Unknown { .. }) => return Err(Setback::Lost(why)),
+        Ok(_) | Err(_) => {}
+    }
+    let Ok(plan) = study.plan(target, now, started.overwrite.clone()).await else { return Ok(unknown(Some(after))) };
+    match salvage(store, &plan, &after).await {
+        Some(restored) if restored.done.is_empty() => Err(Setback::Untouched(why)),
+        Some(restored) => Ok(Done { restored, after: Some(after.commit), ..Done::default() }),
+        None => Ok(unknown(Some(after))),
+    }
+}
+
+/// What was done of a restore that was not finished: whatever is as it should be. `None`: nobody knows.
+async fn salvage(store: &Store, plan: &Plan, after: &Saved) -> Option<Restored> {
+    let missed = store.checkpoints.changes(&store.folder.named, &after.commit, &plan.target).await.ok()?;
+    let missed: HashSet<PathBuf> = missed.into_iter().map(|change| change.path).collect();
+    let (not_done, done): (Vec<Step>, Vec<Step>) =
+        plan.steps.iter().cloned().partition(|step| missed.contains(&step.path));
     let refused = not_done.into_iter().map(|step| Kept { path: step.path, why: KeptWhy::Refused });
-    Ok(Restored { done, kept: plan.kept.iter().cloned().chain(refused).collect() })
+    Some(Restored { done, kept: plan.kept.iter().cloned().chain(refused).collect() })
+}
+
+/// Trying again does not help: what it needs is gone.
+fn is_final(error: &SessionError) -> bool {
+    match error {
+        SessionError::Checkpoint(error) => matches!(**error, CheckpointError::Unknown { .. }),
+        SessionError::NoCheckpoint(_) | SessionError::NoSuchCheckpoint(_) | SessionError::CheckpointsOff => true,
+        _ => false,
+    }
+}
+
+async fn total(store: &Store, base: Option<&str>, after: Option<&Saved>) -> Option<Changes> {
+    let (base, after) = (base?, after?);
+    let total = store.checkpoints.changes(&store.folder.named, base, &after.commit).await.ok()?;
+    Some(listed(&total, |_| false))
 }
 
 fn kept_file(kept: &Kept) -> KeptFile {

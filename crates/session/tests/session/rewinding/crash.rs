@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tolka_facts::event::{CheckpointSaved, KeptWhy, Moment, Overwrite, RewindStarted, Stop};
 use tolka_facts::{Cause, Draft, Event, MessageId, SessionId, Time};
@@ -11,6 +12,10 @@ use tolka_workspace::{Checkpoints, Save};
 
 use super::after::{go_on, stall};
 use super::{Studio, files, kept, to};
+use crate::prompt;
+
+/// Longer than anything takes.
+const LONG: Duration = Duration::from_secs(20);
 
 /// Two turns, a person's file, and where the first turn began.
 async fn played(studio: &Studio) -> (SessionId, MessageId) {
@@ -25,7 +30,7 @@ async fn played(studio: &Studio) -> (SessionId, MessageId) {
 /// Writes down that a rewind begins, as the actor does, and does not begin it.
 async fn intend(studio: &Studio, session: &SessionId, message: &MessageId) {
     let data = studio.world.folder.path().join("data");
-    let save = Save::within(std::time::Duration::from_secs(60), "now");
+    let save = Save::within(Duration::from_secs(60), "now");
     let now = Checkpoints::new(&data).save(&studio.workspace, session, save).await.unwrap();
     let start = studio.seen(session, |event| matches!(event, Event::TurnStarted(_))).await;
     let Event::TurnStarted(started) = &start.event else { unreachable!() };
@@ -113,6 +118,96 @@ async fn a_restore_that_cannot_be_finished_says_so_and_the_session_goes_on() {
     assert_eq!(studio.tree(), before);
     studio.turn(&session, "d=1").await;
     assert!(studio.unrewind(&session).await.is_err());
+}
+
+/// A restore that a kill left in its middle, in a folder that is not there now.
+async fn half_done() -> (Studio, SessionId) {
+    let studio = Studio::new();
+    let (session, message) = played(&studio).await;
+    intend(&studio, &session, &message).await;
+    let studio = studio.crash();
+    studio.write("a", "0");
+    fs::remove_file(studio.workspace.join("c")).unwrap();
+    fs::rename(&studio.workspace, away(&studio)).unwrap();
+    (studio, session)
+}
+
+fn away(studio: &Studio) -> std::path::PathBuf {
+    studio.workspace.with_extension("away")
+}
+
+fn is_over(event: &Event) -> bool {
+    matches!(event, Event::Rewound(_) | Event::RewindFailed(_))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_that_cannot_go_on_waits_and_is_finished_when_it_can() {
+    let (studio, session) = half_done().await;
+    studio.world.desk.recover().await.unwrap();
+    studio.world.desk.prompt(&session, prompt("later")).await.unwrap();
+    // It waits until the try that runs has failed.
+    studio.world.desk.shut_down().await;
+    assert!(!studio.events(&session).await.iter().any(is_over), "it is neither done nor is nothing touched");
+    let studio = studio.crash();
+    let tip = studio.world.desk.tip(&session).await.unwrap();
+    assert!(tip.head.busy && tip.rewinding.is_some() && tip.queue.len() == 1);
+    fs::rename(away(&studio), &studio.workspace).unwrap();
+    let fact = studio.seen(&session, is_over).await;
+    let Event::Rewound(rewound) = &fact.event else { panic!("{fact:?}") };
+    assert_eq!(rewound.files, ["a", "b", "c"]);
+    studio.world.ended(&session, 3).await;
+    assert_eq!(studio.tree(), files(&[("a", "0"), ("mine", "m")]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restore_that_is_given_up_tells_what_it_can_and_is_taken_back_by_what_the_files_hold() {
+    let (studio, session) = half_done().await;
+    let desk = &studio.world.desk;
+    desk.recover().await.unwrap();
+    // It is given up when it has failed, not before.
+    while !desk.cancel(&session, false).await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    let fact = studio.seen(&session, is_over).await;
+    let Event::Rewound(rewound) = &fact.event else { panic!("{fact:?}") };
+    assert_eq!((&rewound.changes, &rewound.after, rewound.before.is_some()), (&None, &None, true));
+    let notice = |event: &Event| matches!(event, Event::Noticed(notice) if notice.title == "A restore was given up");
+    studio.seen(&session, notice).await;
+    fs::rename(away(&studio), &studio.workspace).unwrap();
+    studio.write("a", "a person's");
+    let undone = studio.unrewind(&session).await.unwrap();
+    assert_eq!(kept(&undone.kept), [("a", KeptWhy::Conflict)]);
+    assert_eq!(studio.tree(), files(&[("a", "a person's"), ("b", "2"), ("c", "1"), ("mine", "m")]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_deleted_when_its_restore_is_over() {
+    let studio = Studio::new();
+    let (session, message) = played(&studio).await;
+    intend(&studio, &session, &message).await;
+    let studio = studio.crash();
+    let desk = &studio.world.desk;
+    // Nobody restores while another session's snapshot is taken.
+    stall(&studio);
+    let other = studio.session().await;
+    studio.begin(&other, "").await;
+    tokio::time::timeout(LONG, desk.tip(&session)).await.unwrap().unwrap();
+    let delete = desk.delete(&session);
+    tokio::pin!(delete);
+    for _ in 0..50 {
+        tokio::select! {
+            biased;
+            early = &mut delete => panic!("{early:?}"),
+            tip = desk.tip(&session) => assert!(tip.unwrap().rewinding.is_some()),
+        }
+    }
+    go_on(&studio);
+    tokio::time::timeout(LONG, delete).await.unwrap().unwrap();
+    let events = studio.events(&session).await;
+    let [.., Event::Rewound(rewound), Event::SessionDeleted(_)] = events.as_slice() else { panic!("{events:#?}") };
+    assert_eq!(rewound.files, ["a", "b", "c"]);
+    studio.world.ended(&other, 1).await;
+    assert_eq!(studio.tree(), files(&[("a", "0"), ("mine", "m")]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
