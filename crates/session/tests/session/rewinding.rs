@@ -3,6 +3,7 @@
 mod after;
 mod back;
 mod boundary;
+mod chance;
 mod crash;
 mod neighbours;
 mod points;
@@ -12,6 +13,7 @@ mod settled;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,6 +120,15 @@ impl Studio {
         self.world.facts(session).await.iter().for_each(|fact| view.apply(fact));
         let shown = view.messages.into_iter().filter(|message| message.role == Role::User && !message.hidden);
         shown.map(|message| message.id).collect()
+    }
+
+    /// Sends a command, and comes back when the session has taken it in and is at it.
+    async fn sent<T: std::fmt::Debug>(&self, session: &SessionId, command: Pin<&mut (impl Future<Output = T> + Send)>) {
+        tokio::select! {
+            biased;
+            early = command => panic!("{early:?}"),
+            tip = self.world.desk.tip(session) => drop(tip.unwrap()),
+        }
     }
 
     /// Waits for a fact.

@@ -218,14 +218,12 @@ async fn a_kill_before_anything_is_written_down_leaves_all_as_it_was() {
     let seq = studio.world.desk.tip(&session).await.unwrap().seq;
     stall(&studio);
     let desk = studio.world.desk.clone();
-    let rewind = tokio::spawn({
-        let (session, request) = (session.clone(), to(&message, What::Both));
-        async move { desk.rewind(&session, request).await }
-    });
-    while studio.world.desk.approve(&session, None).await.is_ok() {}
+    let rewind = desk.rewind(&session, to(&message, What::Both));
+    tokio::pin!(rewind);
+    studio.sent(&session, rewind.as_mut()).await;
     let studio = studio.crash();
     go_on(&studio);
-    rewind.await.unwrap().unwrap_err();
+    rewind.await.unwrap_err();
     assert_eq!((studio.tree(), studio.world.desk.recover().await.unwrap()), (before, 0));
     assert_eq!(studio.world.desk.tip(&session).await.unwrap().seq, seq);
     studio.rewind(&session, &message, What::Both).await.unwrap();
