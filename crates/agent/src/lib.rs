@@ -49,6 +49,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
         vec![ModeAbout { name: BUILD.to_owned(), description: "The agent that the session is with.".to_owned() }]
     }
 
+    /// Whether every file that it changes is told of. What changed in a turn and was not told is somebody else's then.
+    fn tells_changes(&self) -> bool {
+        false
+    }
+
     /// Cheap: anything slow belongs to the first turn, where it can be cancelled and told about.
     fn open(&self, place: Place) -> Box<dyn Mind>;
 }

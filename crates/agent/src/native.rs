@@ -66,6 +66,11 @@ impl Agent for Native {
         ]
     }
 
+    /// Tools from what they wrote, commands by looking before and after.
+    fn tells_changes(&self) -> bool {
+        true
+    }
+
     fn open(&self, place: Place) -> Box<dyn Mind> {
         Box::new(NativeMind::new(self.settings.clone(), place))
     }

@@ -76,7 +76,8 @@ impl Edits {
                 }
                 edits
             }
-            Event::CheckpointSaved(e) if e.moment == Some(Moment::AfterTurn) => {
+            // What a turn that tells all did not tell is not its own.
+            Event::CheckpointSaved(e) if e.moment == Some(Moment::AfterTurn) && !e.tells => {
                 let stats = e.changes.iter().flat_map(|changes| &changes.files);
                 let is_news =
                     |stat: &&FileStat| !stat.told && !self.shown.contains(&absolute(&stat.path, &tip.head.workspace));

@@ -228,6 +228,8 @@ events! {
         #[serde(skip_serializing_if = "Vec::is_empty", default)] beside: Vec<SessionId>,
         /// The turn was cut off, and nobody saw when: what changed may be anybody's who came since.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)] late: bool,
+        /// The turn told of every file that it changed: what it did not tell is somebody else's, who worked meanwhile.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)] tells: bool,
     }
     /// Logged before anything is touched: a restore that is cut off is taken up from here.
     RewindStarted = "rewind_started" {
@@ -360,7 +362,17 @@ impl CheckpointSaved {
     /// A snapshot of which nothing more is known.
     pub fn of(checkpoint: String, files: u64) -> Self {
         let (moment, turn, changes, total) = (None, None, None, None);
-        CheckpointSaved { checkpoint, files, moment, turn, changes, total, beside: Vec::new(), late: false }
+        CheckpointSaved {
+            checkpoint,
+            files,
+            moment,
+            turn,
+            changes,
+            total,
+            beside: Vec::new(),
+            late: false,
+            tells: false,
+        }
     }
 }
 
@@ -457,7 +469,7 @@ pub struct FileStat {
     /// Lines; none are counted in a file that is no text.
     pub added: u64,
     pub removed: u64,
-    /// The turn itself told of it by a [`FileChanged`].
+    /// A [`FileChanged`] of the turn told of it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub told: bool,
 }

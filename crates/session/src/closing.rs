@@ -34,6 +34,8 @@ pub(crate) struct Closing {
     /// Nobody waits for long then.
     is_cancelled: bool,
     is_lost: bool,
+    /// Of every file that it changed.
+    tells: bool,
     source: Arc<Source>,
     stage: Stage,
 }
@@ -85,6 +87,7 @@ impl Closing {
         base: Option<String>,
         told: &HashSet<String>,
         course: &Course,
+        tells: bool,
         ended: Ended,
     ) -> Result<Self, Box<Ended>> {
         let Some(before) = work.before.clone() else { return Err(Box::new(ended)) };
@@ -97,7 +100,9 @@ impl Closing {
         };
         let stage = Stage::Saving(Box::pin(save(source.clone())));
         let (is_cancelled, is_lost) = (matches!(course, Course::Cancelled(_)), matches!(course, Course::Lost));
-        Ok(Closing { ended, turn: turn.clone(), until, is_cancelled, is_lost, source, stage })
+        // A command that was cut off may have told nothing yet.
+        let tells = tells && matches!(course, Course::Ended);
+        Ok(Closing { ended, turn: turn.clone(), until, is_cancelled, is_lost, tells, source, stage })
     }
 
     /// Somebody wants the turn to be over by then.
@@ -125,7 +130,7 @@ impl Closing {
                     if !self.is_cancelled {
                         self.until = Instant::now() + COMPARING;
                     }
-                    let comparing = compare(self.source.clone(), saved.commit.clone(), self.is_lost);
+                    let comparing = compare(self.source.clone(), saved.commit.clone(), self.is_lost, self.tells);
                     self.stage = Stage::Comparing(saved, Box::pin(comparing));
                 }
                 Stage::Comparing(saved, comparing) => {
@@ -158,14 +163,17 @@ impl Closing {
             tracing::warn!(session = %work.store.session, %error, "what a turn changed could not be listed");
             Compared::default()
         });
-        let mut told = compared.news;
+        let (mut told, changes) = (compared.news, compared.changes);
+        // Of very many, not all are told.
+        let tells = self.tells && changes.as_ref().is_some_and(|changes| changes.count <= LISTED as u64);
         told.push(Draft::tolka(CheckpointSaved {
             moment: Some(Moment::AfterTurn),
             turn: Some(self.turn.clone()),
-            changes: compared.changes,
+            changes,
             total: compared.total,
             beside: work.stay.beside(),
             late: self.is_lost,
+            tells,
             ..CheckpointSaved::of(saved.commit, saved.files)
         }));
         Closed { told, left_out: saved.left_out }
@@ -184,7 +192,7 @@ async fn save(source: Arc<Source>) -> Outcome {
     source.work.store.save("After the turn", Some(&source.before)).await
 }
 
-async fn compare(source: Arc<Source>, after: String, is_lost: bool) -> Result<Compared, CheckpointError> {
+async fn compare(source: Arc<Source>, after: String, is_lost: bool, tells: bool) -> Result<Compared, CheckpointError> {
     let Source { work, before, base, told } = source.as_ref();
     let (checkpoints, workspace) = (&work.store.checkpoints, &work.store.folder.named);
     let all = checkpoints.changes(workspace, base, &after).await?;
@@ -193,10 +201,12 @@ async fn compare(source: Arc<Source>, after: String, is_lost: bool) -> Result<Co
         return Ok(Compared { total, ..Compared::default() });
     }
     let own = if base == before { all } else { checkpoints.changes(workspace, before, &after).await? };
-    let changes = Some(listed(&own, |path| told.contains(path)));
-    let is_alone = work.stay.beside().is_empty();
-    let untold: Vec<&FileChange> = own.iter().filter(|change| is_alone && !told.contains(&change.path)).collect();
-    let news = news(work, before, &after, &untold[..untold.len().min(TOLD)]).await?;
+    let is_ours = work.stay.beside().is_empty() && !tells;
+    let untold = own.iter().filter(|change| is_ours && !told.contains(&change.path));
+    let untold: Vec<&FileChange> = untold.take(TOLD).collect();
+    let news = news(work, before, &after, &untold).await?;
+    let now_told: HashSet<&PathBuf> = told.iter().chain(untold.iter().map(|change| &change.path)).collect();
+    let changes = Some(listed(&own, |path| now_told.contains(path)));
     Ok(Compared { changes, total, news })
 }
 

@@ -83,7 +83,10 @@ impl Actor {
         let tip = self.clerk.tip();
         let base = tip.base.as_ref().map(|base| base.checkpoint.clone());
         let closing = match (&tip.turn, work) {
-            (Some(turn), Some(work)) => Closing::begin(&turn.id, work, base, &changed, course, ended),
+            (Some(turn), Some(work)) => {
+                let tells = self.agent.as_ref().is_some_and(|agent| agent.tells_changes());
+                Closing::begin(&turn.id, work, base, &changed, course, tells, ended)
+            }
             _ => Err(Box::new(ended)),
         };
         match closing {

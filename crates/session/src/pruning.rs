@@ -1,7 +1,6 @@
 //! Old snapshots go, but for those that a session which is in use may still need.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use tolka_facts::{Event, Head, Time};
 use tolka_journal::{MarkKind, Scope, SessionQuery, tip_at};
@@ -10,14 +9,11 @@ use tolka_workspace::checkpoint::{Policy, Pruned, Snapshot};
 
 use crate::{Desk, SessionError};
 
-/// Whoever worked so lately goes on, however short snapshots are kept.
-const LATELY: Duration = Duration::from_secs(3600);
-
 /// How many of a session's last snapshots stay: those of its last few turns, before and after each.
 const LAST: usize = 8;
 
 impl Desk {
-    /// Removes what the policy lets go. What a session needs stays, if it has changed for as long as snapshots are kept, or within the hour:
+    /// Removes what the policy lets go. What a session needs stays, if it has changed for as long as snapshots are kept:
     /// the snapshot that its changes are counted from, those that rewinds can be taken back to, and its last ones.
     pub async fn prune(&self, policy: &Policy) -> Result<Pruned, SessionError> {
         let checkpoints = self.checkpoints()?;
@@ -38,7 +34,7 @@ impl Desk {
     async fn needed(&self, policy: &Policy) -> Result<impl Fn(&Snapshot) -> bool + Send + Sync + use<>, SessionError> {
         // What one who works has saved may be in nobody's facts yet; and neither is what is saved from now on.
         let (began, at_work) = (Time::now(), self.grounds().sessions());
-        let age = u64::try_from(policy.keep_for.max(LATELY).as_micros()).unwrap_or(u64::MAX);
+        let age = u64::try_from(policy.keep_for.as_micros()).unwrap_or(u64::MAX);
         let since = Time::from_micros(began.micros().saturating_sub(age));
         let mut commits = HashSet::new();
         for row in self.journal().sessions(SessionQuery { since, ..SessionQuery::default() }).await? {

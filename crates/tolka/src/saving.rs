@@ -39,9 +39,9 @@ impl Saving {
         }
     }
 
-    /// Where there is no configuration.
-    pub(crate) fn usual(data: &Path) -> Self {
-        Saving::of(&CheckpointsEntry::default(), data)
+    /// Where no files are touched.
+    pub(crate) fn off(data: &Path) -> Self {
+        Saving::of(&CheckpointsEntry { enabled: Some(false), ..CheckpointsEntry::default() }, data)
     }
 
     pub(crate) fn options(&self) -> DeskOptions {

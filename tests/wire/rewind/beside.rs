@@ -81,3 +81,38 @@ fn a_restore_above_leaves_what_a_session_below_did() {
     assert_eq!(std::fs::read_to_string(folder.join("lib/main")).unwrap(), "below\n");
     assert!(folder.join("lib/new").exists());
 }
+
+#[test]
+fn what_a_person_edits_while_a_turn_runs_is_kept() {
+    let stage = Stage::set();
+    let folder = stage.workspace();
+    for name in ["agents", "persons", "both"] {
+        put(&folder, name, "at first\n");
+    }
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    // Between two commands the agent waits for its model, and a person edits.
+    let steps = [
+        Answer::beats([Beat::Call(bash("echo agent > agents; echo agent > both; echo agent > new"))]),
+        Answer::beats([Beat::Gate("edited".to_owned()), Beat::Text("Done.".to_owned())]),
+    ];
+    stage.provider.add(steps);
+    talk.prompt("Go on.");
+    talk.until(|fact| fact["type"] == "file_changed" && fact["data"]["path"].as_str().unwrap().ends_with("new"));
+    talk.until(|fact| fact["type"] == "step_ended");
+    put(&folder, "persons", "mine\n");
+    put(&folder, "notes", "mine\n");
+    stage.provider.open("edited");
+    talk.until_type("turn_ended");
+
+    let first = prompts(&talk)[0].clone();
+    talk.ask("rewind", &json!({ "message": first, "preveiw": true })).expect(400);
+    let done = talk.rewind(&first, "both");
+    let (mut kept, mut went) = (names(&done["kept"]), names(&done["files"]));
+    kept.sort_unstable();
+    went.sort_unstable();
+    assert_eq!((kept, went), (vec!["notes", "persons"], vec!["agents", "both", "new"]), "{done}");
+    assert_eq!(std::fs::read_to_string(folder.join("persons")).unwrap(), "mine\n");
+    assert_eq!(std::fs::read_to_string(folder.join("notes")).unwrap(), "mine\n");
+    assert_eq!(std::fs::read_to_string(folder.join("agents")).unwrap(), "at first\n");
+}

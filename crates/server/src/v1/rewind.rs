@@ -21,6 +21,7 @@ type Answered = Result<Json<Value>, TolkaError>;
 
 pub(super) async fn rewind(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
     let body = json_body(body).await?;
+    only(&body, &["message", "checkpoint", "what", "overwrite", "preview"])?;
     let (request, is_preview) = (rewind_request(&body)?, flag(&body, "preview")?);
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
@@ -117,6 +118,19 @@ fn overwrite(body: &Value) -> Result<Overwrite, Fault> {
             paths.collect::<Option<_>>().map(Overwrite::These).ok_or_else(wrong)
         }
         Some(_) => Err(wrong()),
+    }
+}
+
+/// Whoever misspells `preview` does not want to go back.
+fn only(body: &Value, known: &[&str]) -> Result<(), Fault> {
+    let unknown =
+        body.as_object().into_iter().flatten().map(|(name, _)| name).find(|name| !known.contains(&name.as_str()));
+    match unknown {
+        Some(name) => {
+            let name: String = name.chars().take(40).collect();
+            Err(Fault::BadRequest(format!("`{name}` means nothing here; there are: {}.", known.join(", "))))
+        }
+        None => Ok(()),
     }
 }
 

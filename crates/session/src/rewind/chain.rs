@@ -36,6 +36,8 @@ pub(crate) enum Kind {
 pub(crate) enum Company {
     /// The turn.
     Alone,
+    /// The turn, which told all that it did. What it did not tell was done by a person, while it ran.
+    Seen,
     /// Other sessions too, and they tell what they change.
     Sessions,
     /// Whoever came between the turn's end, which nobody saw, and the snapshot.
@@ -82,6 +84,8 @@ enum Work {
     Others,
     /// One turn, and nobody else.
     Turn,
+    /// One turn that told all, and maybe people.
+    Seen,
     /// One turn, with other sessions beside it.
     Beside,
     /// A restore, and afterwards maybe others. It touched what was as it had been saved, and left what it should be.
@@ -99,6 +103,7 @@ impl Work {
             (_, Kind::Restored { target: None, .. }) => Work::Anybody,
             (Kind::Started { .. }, Kind::Ended { company, .. }) => match company {
                 Company::Alone => Work::Turn,
+                Company::Seen => Work::Seen,
                 Company::Sessions => Work::Beside,
                 Company::Anybody => Work::Anybody,
             },
@@ -155,6 +160,7 @@ impl Stretch {
         match self.work {
             None | Some(Work::Others) => Whose::Others,
             Some(Work::Turn) => Whose::Ours,
+            Some(Work::Seen) => Whose::Both { theirs: HashSet::new(), ours: self.told },
             Some(Work::Beside) => Whose::Both { theirs: theirs(), ours: self.told },
             Some(Work::Restore { target, files }) => Whose::Restored { target, files, theirs: theirs() },
             Some(Work::Anybody) => Whose::Anybodys { theirs: theirs(), wrote: self.wrote },

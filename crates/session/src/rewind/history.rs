@@ -77,6 +77,7 @@ impl History {
                 let company = match (e.late, e.beside.is_empty()) {
                     (true, _) => Company::Anybody,
                     (false, false) => Company::Sessions,
+                    (false, true) if e.tells => Company::Seen,
                     (false, true) => Company::Alone,
                 };
                 let told = e.changes.as_ref().map(|changes| known(changes, company)).unwrap_or_default();

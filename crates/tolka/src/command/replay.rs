@@ -42,7 +42,7 @@ impl Replay {
         let data = scratch.path().join("data");
         let agent: Arc<dyn Agent> = Arc::new(replay(&name, &self.file, self.pace)?);
         let crew = async { Ok(Crew { agents: Arc::from([agent]), hands: Hands::default(), says: Vec::new() }) };
-        let attached = Attached::own(&data, &workspace, Saving::usual(&data), crew).await?;
+        let attached = Attached::own(&data, &workspace, Saving::off(&data), crew).await?;
         let told = tell(&attached.client, self.dialect, turns).await;
         attached.leave().await?;
         told.map(|()| ExitCode::SUCCESS)
