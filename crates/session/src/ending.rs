@@ -16,7 +16,7 @@ use crate::saving::{Store, Work, left_out};
 use crate::turn::end_turn;
 
 /// What the snapshot after a turn has when people want it to be over.
-pub(crate) const PARTING: Duration = Duration::from_millis(200);
+pub(crate) const PARTING: Duration = Duration::from_millis(100);
 /// What it has when the server stops. Without it the next start could not tell the turn's work from a person's.
 pub(crate) const STOPPING: Duration = Duration::from_secs(3);
 
