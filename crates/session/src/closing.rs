@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tolka_agent::Ended;
-use tolka_facts::event::{Changes, CheckpointSaved, FileChanged, FileStat, Moment};
+use tolka_facts::event::{Changes, CheckpointSaved, FileChanged, FileOperation, FileStat, Moment};
 use tolka_facts::{BlobRef, Draft, Hash, TurnId};
 use tolka_workspace::checkpoint::{FileChange, LeftOut};
 use tolka_workspace::{CheckpointError, Saved, diff, limits};
@@ -206,18 +206,24 @@ async fn compare(source: Arc<Source>, after: String, is_lost: bool, tells: bool)
     let untold: Vec<&FileChange> = untold.take(TOLD).collect();
     let news = news(work, before, &after, &untold).await?;
     let now_told: HashSet<&PathBuf> = told.iter().chain(untold.iter().map(|change| &change.path)).collect();
-    let changes = Some(listed(&own, |path| now_told.contains(path)));
+    let changes = Some(listed(&own, |change| now_told.contains(&change.path) || is_of_mode(change)));
     Ok(Compared { changes, total, news })
 }
 
+/// Only whether it can be run has changed. Agents tell of contents, so nobody tells this.
+fn is_of_mode(change: &FileChange) -> bool {
+    let FileChange { operation, added, removed, is_binary, .. } = change;
+    *operation == FileOperation::Update && (*added, *removed) == (0, 0) && !is_binary
+}
+
 /// Of very many the first, and how many there are.
-pub(crate) fn listed(changes: &[FileChange], is_told: impl Fn(&PathBuf) -> bool) -> Changes {
+pub(crate) fn listed(changes: &[FileChange], is_told: impl Fn(&FileChange) -> bool) -> Changes {
     let stat = |change: &FileChange| FileStat {
         path: change.path.to_string_lossy().into_owned(),
         operation: change.operation,
         added: change.added,
         removed: change.removed,
-        told: is_told(&change.path),
+        told: is_told(change),
     };
     Changes {
         files: changes.iter().take(LISTED).map(stat).collect(),
