@@ -109,8 +109,12 @@ fn changed(mut facts: Vec<Fact>, undo: Option<(Undo, Index, Index)>) -> Vec<Fact
     let told: Vec<MessageId> = facts.iter().filter_map(|fact| fact.event.message().cloned()).collect();
     let Some((how, which, moment)) = undo.filter(|_| !told.is_empty()) else { return facts };
     let message = which.get(&told).clone();
-    // Only while no turn runs is anything taken back.
-    let idle = idle(&facts);
+    // Only while no turn runs is anything taken back; and a turn that starts later would hide it for good first.
+    let last = facts.iter().rposition(|fact| matches!(fact.event, Event::TurnStarted(_))).unwrap_or(0);
+    let idle: Vec<usize> = idle(&facts).into_iter().filter(|at| *at > last).collect();
+    if idle.is_empty() && !matches!(how, Undo::Hide) {
+        return facts;
+    }
     let at = if matches!(how, Undo::Hide) { moment.index(facts.len() + 1) } else { *moment.get(&idle) };
     let started: Vec<u64> = seed::starts(&facts[..at]).into_iter().flatten().collect();
     let checkpoint = || "c".to_owned();
