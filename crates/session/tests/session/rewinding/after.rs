@@ -28,8 +28,8 @@ async fn what_a_turn_changed_is_told_before_its_end_and_once() {
         .collect();
     let expected = [
         ("new", FileOperation::Create, 1, 0, true),
-        ("old", FileOperation::Update, 1, 1, false),
-        ("sub/quiet", FileOperation::Create, 1, 0, false),
+        ("old", FileOperation::Update, 1, 1, true),
+        ("sub/quiet", FileOperation::Create, 1, 0, true),
     ];
     assert_eq!(stats, expected);
     assert_eq!((changes.count, changes.added, changes.removed), (3, 3, 1));
