@@ -234,7 +234,8 @@ async fn a_prompt_whose_snapshot_the_server_did_not_live_to_see_runs_at_the_next
         assert_eq!(studio.world.desk.recover().await.unwrap(), 1);
         assert_eq!(studio.world.ended(&session, 1).await, [Stop::EndTurn]);
         assert_eq!(texts(&studio.world.facts(&session).await), ["later"]);
-        assert!(studio.starts(&session).await[0].checkpoint.is_some());
+        let facts = studio.world.facts(&session).await;
+        assert!(studio.starts(&session).await[0].checkpoint.is_some(), "{facts:#?}");
     }
 }
 

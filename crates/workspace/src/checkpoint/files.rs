@@ -67,20 +67,23 @@ pub(super) fn put_in_place(new: &Path, store: &Path) -> Result<(), CheckpointErr
     }
 }
 
-/// The latest index of earlier runs becomes this run's; what else they left is removed.
+/// The latest index of earlier runs becomes this run's; what else they left is removed. A git that a killed run left
+/// behind may rename or remove its own meanwhile: then there is one less.
 pub(super) fn adopt_index(store: &Path, index: &Path) -> io::Result<()> {
     let mut left: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in fs::read_dir(store)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(b"index.") {
-            left.push((entry.metadata()?.modified()?, entry.path()));
+        if entry.file_name().as_encoded_bytes().starts_with(b"index.")
+            && let Ok(found) = entry.metadata()
+        {
+            left.push((found.modified()?, entry.path()));
         }
     }
     let (locks, mut indices): (Vec<_>, Vec<_>) =
         left.into_iter().partition(|(_, path)| path.extension().is_some_and(|extension| extension == "lock"));
     indices.sort();
     if let Some((_, latest)) = indices.pop() {
-        fs::rename(latest, index)?;
+        gone(fs::rename(latest, index))?;
     }
     // What cannot be removed lies there unused.
     locks.iter().chain(&indices).for_each(|(_, path)| drop(fs::remove_file(path)));

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tolka_workspace::checkpoint::Caps;
@@ -276,4 +278,33 @@ fn a_file_system_that_hangs_stops_neither_the_runtime_nor_the_clock() {
         hanging.await.unwrap().unwrap_err();
         assert_eq!(house.paths(&house.save().await.commit), ["a"]);
     });
+}
+
+/// A git that a killed Tolka left behind puts its index in place while the next one begins.
+#[tokio::test(flavor = "multi_thread")]
+async fn indices_that_come_and_go_while_a_store_is_opened_keep_nobody_from_saving() {
+    let mut house = House::new();
+    house.write("a", "one");
+    let first = house.save().await;
+    let store = house.store();
+    let stop = Arc::new(AtomicBool::new(false));
+    let restless: Vec<_> = (0..2)
+        .map(|left| {
+            let (store, stop) = (store.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let (lock, index) = (store.join(format!("index.{left}.lock")), store.join(format!("index.{left}")));
+                while !stop.load(Ordering::Relaxed) {
+                    // Others may have removed it.
+                    let _ = fs::write(&lock, "").and_then(|()| fs::rename(&lock, &index));
+                    let _ = fs::remove_file(&index);
+                }
+            })
+        })
+        .collect();
+    for _ in 0..30 {
+        house.reopen();
+        assert_eq!(house.tree(&house.save().await.commit), house.tree(&first.commit));
+    }
+    stop.store(true, Ordering::Relaxed);
+    restless.into_iter().for_each(|thread| thread.join().unwrap());
 }
