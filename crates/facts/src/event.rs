@@ -211,6 +211,22 @@ events! {
         id: String,
         #[serde(skip_serializing_if = "Option::is_none", default)] summary: Option<Body>,
         #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<String>,
+        /// The first message that the model goes on to see as it is; of those before it, only the summary. `None`: none.
+        #[serde(skip_serializing_if = "Option::is_none", default)] keeps: Option<MessageId>,
+    }
+
+    /// A command goes on while the session does: a development server, for one.
+    ProcessStarted = "process_started" {
+        process: String,
+        command: String,
+        #[serde(skip_serializing_if = "Option::is_none", default)] call: Option<CallId>,
+    }
+    ProcessEnded = "process_ended" {
+        process: String,
+        /// `None`: a signal ended it, or nobody saw how it ended.
+        #[serde(skip_serializing_if = "Option::is_none", default)] code: Option<i32>,
+        /// Who ended it. `None`: it ended by itself.
+        #[serde(skip_serializing_if = "Option::is_none", default)] by: Option<String>,
     }
 
     /// The workspace was saved. The snapshot before a turn is told by the fact that starts it.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{
-    Changes, Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, PromptQueued, QuestionAsked, RewindStarted,
-    Usage, UsageSet,
+    Changes, Cost, Failed, Model, Parent, PermissionAsked, PlanEntry, ProcessStarted, PromptQueued, QuestionAsked,
+    RewindStarted, Usage, UsageSet,
 };
 use crate::{CallId, EndedCalls, Event, Fact, MessageId, PartId, RequestId, Rope, SessionId, Time, Tool, TurnId};
 
@@ -44,6 +44,9 @@ pub struct Tip {
     /// By starting a turn the last fact ended all chance to take rewinds back. It stays for that one fact.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub has_settled: bool,
+    /// Those that run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub processes: Vec<ProcessStarted>,
     /// What the session's changes are counted from: the first snapshot, or the last that was approved.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base: Option<Base>,
@@ -385,6 +388,8 @@ impl Tip {
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
                 self.head.updated = fact.time;
             }
+            Event::ProcessStarted(e) => self.processes.push(e.clone()),
+            Event::ProcessEnded(e) => self.processes.retain(|running| running.process != e.process),
             Event::CommandsSet(_)
             | Event::Noticed(_)
             | Event::ArtifactSaved(_)

@@ -184,7 +184,8 @@ impl View {
             | Event::QuestionAnswered(_)
             | Event::RewindFailed(_)
             | Event::Approved(_)
-            | Event::FilesMoved(_) => {
+            | Event::FilesMoved(_)
+            | Event::ProcessEnded(_) => {
                 self.asides.push(fact.clone());
             }
             Event::Failed(_) if self.tip.turn.is_none() => self.asides.push(fact.clone()),

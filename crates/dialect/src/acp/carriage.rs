@@ -96,5 +96,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never(REWIND)),
     ("approved", Never(REWIND)),
     ("files_moved", Never("the protocol has no word for files that others change")),
+    ("process_started", Never("the protocol has no word for what runs beside a turn")),
+    ("process_ended", Never("the protocol has no word for what runs beside a turn")),
     ("session_forked", Never(DOOR)),
 ];

@@ -331,6 +331,8 @@ impl Encoder {
             | Event::RewindFailed(_)
             | Event::Approved(_)
             | Event::FilesMoved(_)
+            | Event::ProcessStarted(_)
+            | Event::ProcessEnded(_)
             | Event::SessionForked(_)
             | Event::Rewound(_)
             | Event::Unrewound(_)

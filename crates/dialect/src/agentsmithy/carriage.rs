@@ -74,5 +74,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never("Restoring is a request of its own, with its own answer.")),
     ("approved", Never("Approving is a request of its own, with its own answer.")),
     ("files_moved", Never("Streams are about turns.")),
+    ("process_started", Never("Streams are about turns.")),
+    ("process_ended", Never("Streams are about turns.")),
     ("session_forked", Never("Streams are about turns; sessions are listed under /api/dialogs.")),
 ];

@@ -77,5 +77,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never("the wire cannot take back what it told")),
     ("approved", Never("the wire has no checkpoints")),
     ("files_moved", Never("clients ask the routes for the files")),
+    ("process_started", Never("clients ask the routes for what runs")),
+    ("process_ended", Never("clients ask the routes for what runs")),
     ("session_forked", Never("a stream tells of turns; clients ask the routes for the session")),
 ];

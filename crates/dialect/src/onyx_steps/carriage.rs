@@ -116,5 +116,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never(HISTORY)),
     ("approved", Never(HISTORY)),
     ("files_moved", Never(SERVER)),
+    ("process_started", Never(SERVER)),
+    ("process_ended", Never(SERVER)),
     ("session_forked", Never("The stream is the session's; nothing opens it.")),
 ];

@@ -151,6 +151,8 @@ impl crate::Encoder for Encoder {
             | Event::RewindFailed(_)
             | Event::Approved(_)
             | Event::FilesMoved(_)
+            | Event::ProcessStarted(_)
+            | Event::ProcessEnded(_)
             | Event::SessionForked(_)
             | Event::Rewound(_)
             | Event::Unrewound(_)

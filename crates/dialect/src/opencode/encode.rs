@@ -279,6 +279,8 @@ impl<'a> Telling<'a> {
             | Event::CompactionStarted(_)
             | Event::CompactionEnded(_)
             | Event::RewindStarted(_)
+            | Event::ProcessStarted(_)
+            | Event::ProcessEnded(_)
             | Event::Foreign(_)
             | Event::RetryScheduled(_)
             | Event::PromptSteered(_)

@@ -119,7 +119,9 @@ impl<'a> Copyist<'a> {
             | Event::Unrewound(_)
             | Event::MessageHidden(_)
             | Event::Approved(_)
-            | Event::FilesMoved(_) => return None,
+            | Event::FilesMoved(_)
+            | Event::ProcessStarted(_)
+            | Event::ProcessEnded(_) => return None,
             // Told before, by their own rules.
             Event::PromptQueued(_) | Event::PromptDropped(_) | Event::TurnStarted(_) => return None,
             // Of the server's own journal.

@@ -191,7 +191,7 @@ impl Session {
 
     pub(super) fn compacted(&mut self, out: &mut Vec<Draft>) {
         let id = self.compaction.take().unwrap_or_else(|| self.id.clone());
-        out.push(Draft::agent(CompactionEnded { id, summary: None, error: None }));
+        out.push(Draft::agent(CompactionEnded { id, summary: None, error: None, keeps: None }));
     }
 
     /// The stream is over: what was held back is told.
