@@ -7,6 +7,7 @@
 //! Only [`files`] writes into the workspace, for an agent, and nothing of the person's own git repository is read,
 //! obeyed or changed: neither its index nor its configuration, hooks and filters. Commands may.
 
+pub mod address;
 pub mod artifact;
 pub mod changes;
 pub mod checkpoint;
