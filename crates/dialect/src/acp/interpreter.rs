@@ -270,7 +270,10 @@ impl Interpreter {
                 let whole = summary.map(|blocks| blocks.iter().filter_map(block::text).collect::<String>());
                 let summary = whole.unwrap_or(chunks);
                 let error = error.or_else(|| (status != "completed").then_some(status));
-                Some(CompactionEnded { id, summary: (!summary.is_empty()).then(|| summary.into()), error, keeps: None }.into())
+                Some(
+                    CompactionEnded { id, summary: (!summary.is_empty()).then(|| summary.into()), error, keeps: None }
+                        .into(),
+                )
             }
             _ => None,
         }

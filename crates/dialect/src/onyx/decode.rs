@@ -127,7 +127,8 @@ impl Decoder {
                 UsageSet { used, size: 0, cost }.into()
             }
             Packet::Compaction { summary } => {
-                CompactionEnded { id: self.id("cmp"), summary: summary.map(Body::from), error: None, keeps: None }.into()
+                CompactionEnded { id: self.id("cmp"), summary: summary.map(Body::from), error: None, keeps: None }
+                    .into()
             }
             // A session of its own begins there, in a journal that is not this one.
             Packet::SubagentStarted { .. } => return None,

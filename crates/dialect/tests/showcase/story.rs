@@ -119,9 +119,19 @@ impl Story {
         self.asks();
         self.artifacts();
         self.tell(CompactionStarted { id: "cmp_1".into(), automatic: true });
-        self.tell(CompactionEnded { id: "cmp_1".into(), summary: Some("An app was begun.".into()), error: None, keeps: None });
+        self.tell(CompactionEnded {
+            id: "cmp_1".into(),
+            summary: Some("An app was begun.".into()),
+            error: None,
+            keeps: None,
+        });
         self.tell(CompactionStarted { id: "cmp_2".into(), automatic: false });
-        self.tell(CompactionEnded { id: "cmp_2".into(), summary: None, error: Some("The model was busy.".into()), keeps: None });
+        self.tell(CompactionEnded {
+            id: "cmp_2".into(),
+            summary: None,
+            error: Some("The model was busy.".into()),
+            keeps: None,
+        });
         let usage = Some(Usage { input: 1000, output: 500, ..Usage::default() });
         self.tell(StepEnded { message: step, finish: Finish::Stop, usage, cost: Some(0.01), kept: None });
         let title = Some("A TODO app".to_owned());

@@ -56,16 +56,22 @@ pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<(), Chec
 
 async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointError> {
     let workspace = git.workspace.clone();
-    let Some((mut known, objects)) = blocking(move || Ok(believed(&workspace, largest))).await? else {
-        return Ok(false);
-    };
-    let wanted = names(&known);
-    let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
+    let Some(found) = blocking(move || Ok(Found::read(&workspace))).await? else { return Ok(false) };
+    let wanted = names(&found.known);
+    let (dir, from, names) = (git.dir.clone(), found.objects.clone(), wanted.clone());
     let linked = blocking(move || links::link(&from, &dir.join("objects"), &names)).await?;
-    let sizes = match linked {
-        Linked::All => sizes(git, &[], &wanted, halt).await?,
-        Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
-    };
+    let (workspace, objects) = (git.workspace.clone(), found.objects.clone());
+    // What is stored, and what lies in the workspace: neither has to wait for the other.
+    let (sizes, known) = tokio::join!(
+        async {
+            match linked {
+                Linked::All => sizes(git, &[], &wanted, halt).await,
+                Linked::Elsewhere => copy(git, &objects, &wanted, halt).await,
+            }
+        },
+        blocking(move || Ok(found.doubted(&workspace, largest))),
+    );
+    let (sizes, mut known) = (sizes?, known?);
     for known in &mut known {
         known.belief.take_if(|belief| sizes.get(&belief.object) != Some(&u64::from(belief.size)));
     }
@@ -94,31 +100,49 @@ pub(super) fn held(store: &Path) -> Vec<Vec<u8>> {
     bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_owned).collect()
 }
 
-/// What the repository's index says that can be relied upon, and where its objects are. Blocks.
-fn believed(workspace: &Path, largest: u64) -> Option<(Vec<Known>, PathBuf)> {
-    let repository = workspace.join(".git");
-    if !fs::symlink_metadata(&repository).ok()?.is_dir() || is_odd(&repository) {
-        return None;
-    }
-    let began = since_epoch(SystemTime::now())?;
-    // Git replaces the whole file: what has been opened does not change any more.
-    let mut file = fs::File::open(repository.join("index")).ok()?;
-    let found = file.metadata().ok()?;
-    let written = (u32::try_from(found.mtime()).ok()?, u32::try_from(found.mtime_nsec()).ok()?);
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    let mut known = index::parse(&bytes)?;
-    if known.iter().any(|known| converts(workspace, &known.path)) {
-        return None;
-    }
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = known.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        for part in known.chunks_mut(share) {
-            scope.spawn(move || part.iter_mut().for_each(|known| doubt(workspace, known, written, began, largest)));
+/// What the repository's index says, and where its objects are.
+#[derive(Debug)]
+struct Found {
+    known: Vec<Known>,
+    objects: PathBuf,
+    /// When the index was, in seconds and their billionths.
+    written: (u32, u32),
+    began: Duration,
+}
+
+impl Found {
+    /// Blocks.
+    fn read(workspace: &Path) -> Option<Self> {
+        let repository = workspace.join(".git");
+        if !fs::symlink_metadata(&repository).ok()?.is_dir() || is_odd(&repository) {
+            return None;
         }
-    });
-    Some((known, repository.join("objects")))
+        let began = since_epoch(SystemTime::now())?;
+        // Git replaces the whole file: what has been opened does not change any more.
+        let mut file = fs::File::open(repository.join("index")).ok()?;
+        let found = file.metadata().ok()?;
+        let written = (u32::try_from(found.mtime()).ok()?, u32::try_from(found.mtime_nsec()).ok()?);
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let known = index::parse(&bytes)?;
+        if known.iter().any(|known| converts(workspace, &known.path)) {
+            return None;
+        }
+        Some(Found { known, objects: repository.join("objects"), written, began })
+    }
+
+    /// With the belief in those files only that are as the index has them. Blocks.
+    fn doubted(mut self, workspace: &Path, largest: u64) -> Vec<Known> {
+        let (written, began) = (self.written, self.began);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = self.known.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for part in self.known.chunks_mut(share) {
+                scope.spawn(move || part.iter_mut().for_each(|known| doubt(workspace, known, written, began, largest)));
+            }
+        });
+        self.known
+    }
 }
 
 /// Whether a file that git may have obeyed says that objects are not what files hold.
