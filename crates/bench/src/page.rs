@@ -38,8 +38,11 @@ fn gather(folder: &Path) -> Result<Map<String, Value>> {
         let path = entry?.path();
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
         if path.extension().is_some_and(|kind| kind == "json") {
-            let value = serde_json::from_slice(&std::fs::read(&path)?);
-            figures.insert(name.to_owned(), value.with_context(|| path.display().to_string())?);
+            let value: Value =
+                serde_json::from_slice(&std::fs::read(&path)?).with_context(|| path.display().to_string())?;
+            if !is_shown(&figures, name, &value) {
+                figures.insert(name.to_owned(), value);
+            }
         }
     }
     if let Some(selection) = figures.remove("selection")
@@ -48,6 +51,12 @@ fn gather(folder: &Path) -> Result<Map<String, Value>> {
         renew(latest, selection);
     }
     Ok(figures)
+}
+
+/// Whether it is what is shown already, into which other rows may have been taken up since.
+fn is_shown(figures: &Map<String, Value>, name: &str, value: &Value) -> bool {
+    let date = |value: &Value| value["made"]["date"].as_str().map(str::to_owned);
+    date(value).is_some() && figures.get(name).and_then(date) == date(value)
 }
 
 /// Rows that were measured apart and later take the place of those of the same name, and say so.
@@ -167,6 +176,11 @@ mod tests {
         let row = |name: &str, what: &str| json!({ "name": name, "what": what });
         let before = json!({ "made": { "date": "2026-01-02" }, "rows": [row("idle", "old"), row("start", "old"), row("lost", "all")] });
         let rows = [row("idle", "new"), row("edit", "new"), row("lost", "some")];
+        let figures = Map::from_iter([("latest".to_owned(), before.clone())]);
+        assert!(is_shown(&figures, "latest", &before));
+        assert!(!is_shown(&figures, "peers", &before));
+        assert!(!is_shown(&figures, "latest", &json!({ "made": { "date": "2027-01-01" } })));
+        assert!(!is_shown(&figures, "encode", &json!({})));
         let selection = |date: &str| json!({ "made": { "date": date }, "rows": rows, "lines": {} });
         let mut latest = before.clone();
         renew(&mut latest, selection("2026-01-01"));
