@@ -61,6 +61,10 @@ pub struct Hands {
 pub struct Sandbox {
     /// `bubblewrap`, `landlock` or `none`.
     pub level: String,
+    /// `on`, `off` or `list`.
+    pub network: String,
+    /// The list.
+    pub hosts: Vec<String>,
     /// What commands can do all the same, in words.
     pub cannot_stop: Vec<String>,
 }

@@ -11,7 +11,7 @@ use tolka_agent::{Agent, Agents, Pace, Recording, Replay};
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 
-use crate::config::{Config, ConfigArgs, Which};
+use crate::config::{Config, ConfigArgs, Require, Which};
 use crate::environment::Environment;
 use crate::models::{Catalogue, Look};
 use crate::saving::Saving;
@@ -28,6 +28,9 @@ pub(crate) struct AgentArgs {
     /// Model for the native agent, as `tolka models` lists them
     #[arg(long, value_name = "PROVIDER/MODEL")]
     pub(crate) model: Option<Which>,
+    /// Refuse to start without a sandbox for commands: `bubblewrap` or `landlock`; without a name, any
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "any")]
+    require_sandbox: Option<Require>,
     /// How fast the demo and recordings play: 1 as recorded, 10 ten times as fast, max at once
     #[arg(long, default_value = "1", value_name = "FACTOR")]
     pace: Pace,
@@ -69,7 +72,8 @@ pub(crate) struct Crew {
 impl AgentArgs {
     pub(crate) async fn choose(&self) -> Result<Choice> {
         let environment = Environment::of_this_process();
-        let config = self.config.read(&environment)?;
+        let mut config = self.config.read(&environment)?;
+        config.sandbox.require_at_least(self.require_sandbox)?;
         let gather = || Catalogue::gather(&config, &environment, self.model.as_ref(), Look::WhereNeeded);
         let name = self.agent.as_deref();
         if let (Some(model), Some(name)) = (&self.model, name.filter(|name| *name != NATIVE)) {
@@ -140,13 +144,13 @@ impl Choice {
 
     pub(crate) async fn agents(self, data: &Path, checkpoints: Option<Arc<Checkpoints>>) -> Result<Crew> {
         let Choice { first, pace, config, environment } = self;
-        let (sandbox, hidden) = (config.sandbox, settings::hidden(&config, &environment, data));
-        let Sandboxed { shell, says } = tokio::task::spawn_blocking(move || settings::shell(sandbox, hidden)).await??;
-        let level = shell.level();
+        let (sandbox, hidden) = (config.sandbox.clone(), settings::hidden(&config, &environment, data));
+        let making = tokio::task::spawn_blocking(move || settings::shell(&sandbox, hidden));
+        let Sandboxed { shell, says, .. } = making.await??;
         let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints };
         let demo = given.demo(pace);
         // Those of the agent that is chosen where nobody chooses.
-        let mut hands = settings::hands(&demo, level);
+        let mut hands = settings::hands(&demo);
         let demo: Arc<dyn Agent> = Arc::new(Native::new(DEMO, Arc::new(demo)));
         let (agents, mut lines): (Agents, Vec<String>) = match first {
             First::Demo(why) => {
@@ -160,7 +164,7 @@ impl Choice {
             First::Replay(replay) => (Arc::from([replay as Arc<dyn Agent>, demo]), Vec::new()),
             First::Native(found) => {
                 let settings = given.native(&found)?;
-                hands = settings::hands(&settings, level);
+                hands = settings::hands(&settings);
                 let usual = found.usual.as_ref().map(Which::to_string).unwrap_or_default();
                 let native: Arc<dyn Agent> = Arc::new(Native::new(NATIVE, Arc::new(settings)));
                 (Arc::from([native, demo]), vec![format!("model: {usual}")])

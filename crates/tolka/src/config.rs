@@ -5,6 +5,7 @@
 //! would be right; what stands on that line is never repeated, for it may be a key.
 
 mod file;
+mod sandbox;
 mod values;
 
 use std::path::{Path, PathBuf};
@@ -13,8 +14,9 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use tolka_agent::native::permission::{Rule, Rules};
 
-pub(crate) use file::{CheckpointsEntry, Config, ModelEntry, Otherwise, ProviderEntry, Sandbox, TitleSource, Wire};
+pub(crate) use file::{CheckpointsEntry, Config, ModelEntry, Otherwise, ProviderEntry, TitleSource, Wire};
 use file::{LeaveEntry, Permission};
+pub(crate) use sandbox::{Require, SandboxEntry};
 pub(crate) use values::{Age, BaseUrl, Size, Which};
 
 use crate::environment::Environment;

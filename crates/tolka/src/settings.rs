@@ -14,9 +14,9 @@ use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{Pace, Patience};
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
-use tolka_workspace::command::{Level, Shell};
+use tolka_workspace::command::{Level, Network, Shell};
 
-use crate::config::{self, Config, Otherwise, Sandbox, TitleSource};
+use crate::config::{self, Config, Otherwise, SandboxEntry, TitleSource};
 use crate::environment::Environment;
 use crate::models::Catalogue;
 
@@ -99,13 +99,19 @@ impl Given<'_> {
 }
 
 /// What an agent may do, for those who look.
-pub(crate) fn hands(settings: &Settings, level: Level) -> Hands {
-    let cannot_stop = level.cannot_stop().iter().map(|&what| what.to_owned()).collect();
-    Hands {
-        rules: settings.rules.0.clone(),
-        grants: Some(settings.grants.clone()),
-        sandbox: Some(tolka_server::Sandbox { level: level.name().to_owned(), cannot_stop }),
-    }
+pub(crate) fn hands(settings: &Settings) -> Hands {
+    let shell = &settings.shell;
+    let hosts = match shell.network() {
+        Network::Only(hosts) => hosts.iter().map(ToString::to_string).collect(),
+        Network::On | Network::Off => Vec::new(),
+    };
+    let sandbox = tolka_server::Sandbox {
+        level: shell.level().name().to_owned(),
+        network: shell.network().name().to_owned(),
+        hosts,
+        cannot_stop: shell.gaps().into_iter().map(|gap| gap.words().to_owned()).collect(),
+    };
+    Hands { rules: settings.rules.0.clone(), grants: Some(settings.grants.clone()), sandbox: Some(sandbox) }
 }
 
 /// What commands have no business with: the journal, tokens and grants, the configuration, and files with keys in them.
@@ -119,26 +125,55 @@ pub(crate) struct Sandboxed {
     pub(crate) shell: Arc<Shell>,
     /// One short line for people.
     pub(crate) says: String,
+    /// Stronger ones, and why they are not used.
+    pub(crate) unusable: Vec<Unusable>,
+}
+
+/// A sandbox that does not work here.
+pub(crate) struct Unusable {
+    pub(crate) level: Level,
+    pub(crate) why: String,
 }
 
 /// What commands are run with; it blocks while it tries what the machine can do.
 /// `hidden` is what they do not see.
-pub(crate) fn shell(wanted: Sandbox, hidden: Vec<PathBuf>) -> Result<Sandboxed> {
+pub(crate) fn shell(wanted: &SandboxEntry, hidden: Vec<PathBuf>) -> Result<Sandboxed> {
     let keeper = std::env::current_exe().context("this program does not know where it is")?;
-    let shell = match wanted {
-        Sandbox::Auto | Sandbox::Require => Shell::probe(&keeper),
-        Sandbox::None => Shell::at(&keeper, Level::None)?,
-    };
-    let shell = shell.hiding(hidden);
-    let level = shell.level();
-    let says = match (wanted, level) {
-        (Sandbox::Require, Level::None) => {
-            bail!("sandbox = \"require\", and this machine has neither bubblewrap nor Landlock; install bubblewrap")
+    let mut weaker = Vec::new();
+    let levels = wanted.level.map_or(Level::ALL.to_vec(), |level| vec![level]);
+    let found = levels.into_iter().find_map(|level| match Shell::at(&keeper, level) {
+        Ok(shell) => Some(shell),
+        Err(error) => {
+            tracing::info!(level = level.name(), %error, "a sandbox cannot be used here");
+            weaker.push(Unusable { level, why: error.to_string() });
+            None
         }
-        (_, Level::None) => "sandbox: none; commands can do all that you can".to_owned(),
-        (_, Level::Bubblewrap | Level::Landlock) => format!("sandbox: {}", level.name()),
+    });
+    let is_enough = |shell: &Shell| wanted.require.is_none_or(|least| shell.level().is_at_least(least));
+    let Some(shell) = found.filter(is_enough) else { bail!(refusal(wanted, &weaker)) };
+    let (network, limits) = (wanted.network.clone(), wanted.limits());
+    let shell = shell.hiding(hidden).limited_to(limits).reaching(network);
+    let shell = shell.context("the proxy for the network of commands cannot be opened")?;
+    let network = match shell.network() {
+        Network::On => String::new(),
+        Network::Off => ", no network".to_owned(),
+        Network::Only(hosts) => format!(", network: {} on the list", hosts.len()),
     };
-    Ok(Sandboxed { shell: Arc::new(shell), says })
+    let says = match shell.level() {
+        Level::None => "sandbox: none; commands can do all that you can".to_owned(),
+        level @ (Level::Bubblewrap | Level::Landlock) => format!("sandbox: {}{network}", level.name()),
+    };
+    Ok(Sandboxed { shell: Arc::new(shell), says, unusable: weaker })
+}
+
+/// Why there is no server, and what to do.
+fn refusal(wanted: &SandboxEntry, unusable: &[Unusable]) -> String {
+    let name = |level: Level| level.name().to_owned();
+    let least = wanted.level.or(wanted.require).map_or_else(|| "one".to_owned(), name);
+    let why: Vec<String> = unusable.iter().map(|one| format!("{}: {}", one.level.name(), one.why)).collect();
+    let hint = "install bubblewrap (the package is called so everywhere) and allow user namespaces, or use Linux 5.19 or \
+                later, which has Landlock";
+    format!("a sandbox is required ({least}), and it does not work here. {}. To get one, {hint}", why.join("; "))
 }
 
 /// As everything makes the data folder: for its owner alone.

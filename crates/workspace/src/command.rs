@@ -7,23 +7,39 @@
 //! reader needs most.
 
 mod family;
+mod forward;
+mod group;
 mod keeper;
+mod level;
+mod limits;
+mod network;
 mod order;
+mod piped;
+mod ports;
+mod proxy;
 mod running;
 mod sandbox;
 mod scratch;
 mod surroundings;
 mod text;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{self, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::Command;
 
 pub use family::close_off;
+use group::Place;
 pub use keeper::keep;
-use order::{Order, Report, Sandbox};
+pub use level::{Gap, Level};
+pub use limits::{Bound, Limits};
+pub use network::{Host, Network, NoHost};
+use order::{Input, Order, Report, Sandbox, Way};
+pub use piped::{Piped, PipedJob};
+use proxy::{Pass, Proxy, Reach};
 pub use running::Running;
 use sandbox::Bounds;
 use scratch::Scratch;
@@ -37,14 +53,6 @@ const LONGEST_LINE: usize = (128 << 10) - 1;
 /// For finding out whether a sandbox works. Where it does, it is there in a few milliseconds.
 const PROBING: Duration = Duration::from_secs(5);
 
-/// How strongly commands are confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
-    Bubblewrap,
-    Landlock,
-    None,
-}
-
 /// What commands are run with.
 #[derive(Debug)]
 pub struct Shell {
@@ -54,6 +62,12 @@ pub struct Shell {
     hidden: Vec<PathBuf>,
     /// Where there is a sandbox: without one, the system's own is there to be written.
     scratch: Option<Scratch>,
+    network: Network,
+    /// Where the network is a list, and a sandbox keeps commands from going elsewhere.
+    proxy: Option<Arc<Proxy>>,
+    limits: Limits,
+    /// `None`: keepers count.
+    group: Option<Place>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,6 +102,10 @@ pub struct Exit {
     pub left_behind: usize,
     /// Output beyond what is kept was thrown away: so many bytes.
     pub lost: u64,
+    /// Bounds that it came up against. Some of them end a command, and all of them spoil it.
+    pub over: Vec<Bound>,
+    /// Hosts that it asked for and that are not on the list, each with its port.
+    pub refused: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -100,50 +118,6 @@ pub enum CommandError {
     TooLong(usize),
     #[error("the command holds a NUL character, which no command can")]
     Nul,
-}
-
-impl Level {
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Bubblewrap => "bubblewrap",
-            Level::Landlock => "landlock",
-            Level::None => "none",
-        }
-    }
-
-    /// What a command can do in spite of it, for people to know.
-    pub fn cannot_stop(self) -> &'static [&'static str] {
-        match self {
-            Level::Bubblewrap => &[
-                "using the network, with the services of this machine",
-                "reaching this server's own port on this machine, and answering its own permission request there, unless \
-                 the server has a token (--token)",
-                "reading files that are no known secrets",
-                "making what git obeys where it is missing (.git, .git/hooks, .git/config.worktree); a notice says so after \
-                 the command",
-                "putting other repositories into the workspace, with configurations that git obeys there",
-                "using up memory, processor and disk",
-            ],
-            Level::Landlock => &[
-                "using the network, with the services of this machine",
-                "reaching this server's own port on this machine, and answering its own permission request there, unless \
-                 the server has a token that no command line shows (TOLKA_TOKEN)",
-                "reading files that are no known secrets, and the names of those that are",
-                "changing the configuration and the hooks of the workspace's git; a notice says so after the command",
-                "putting other repositories into the workspace, with configurations that git obeys there",
-                "reading what is hidden inside the workspace itself",
-                "talking to other programs over their sockets",
-                "seeing which other processes run, and how they were started",
-                "emptying files outside, on Linux before 6.2; ending other processes, before 6.12",
-                "using up memory, processor and disk",
-            ],
-            Level::None => &[
-                "anything that you yourself can do on this machine",
-                "reaching this server's own port on this machine, and answering its own permission request there, unless \
-                 the server has a token that no file and no command line shows (TOLKA_TOKEN)",
-            ],
-        }
-    }
 }
 
 impl Shell {
@@ -177,7 +151,30 @@ impl Shell {
         // The file of this very process, if that is the keeper, may be replaced while it runs.
         let is_me = cfg!(target_os = "linux") && std::env::current_exe().is_ok_and(|me| me == keeper);
         let keeper = if is_me { PathBuf::from("/proc/self/exe") } else { keeper.to_owned() };
-        Shell { keeper, program, level, hidden: Vec::new(), scratch }
+        let (network, limits, group) = (Network::On, Limits::default(), Place::find());
+        Shell { keeper, program, level, hidden: Vec::new(), scratch, network, proxy: None, limits, group }
+    }
+
+    /// What commands may reach. Where there is no sandbox nothing keeps them from the rest.
+    pub fn reaching(mut self, network: Network) -> std::io::Result<Self> {
+        self.proxy = match (&network, self.level) {
+            (Network::On | Network::Off, _) | (_, Level::None) => None,
+            (Network::Only(hosts), Level::Bubblewrap) => Some(Arc::new(Proxy::open(hosts.clone(), Reach::Socket)?)),
+            (Network::Only(hosts), Level::Landlock) => Some(Arc::new(Proxy::open(hosts.clone(), Reach::Port)?)),
+        };
+        self.network = network;
+        Ok(self)
+    }
+
+    pub fn limited_to(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Counts by keepers alone, as on a machine where no control group can be made.
+    pub fn without_groups(mut self) -> Self {
+        self.group = None;
+        self
     }
 
     /// Files and folders that commands do not see, besides the usual secrets in a home folder.
@@ -196,6 +193,30 @@ impl Shell {
         self.level
     }
 
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Whether the kernel counts what commands use, or keepers do.
+    pub fn has_groups(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// Whether what a command serves can be reached from outside of its sandbox.
+    pub fn is_reachable(&self) -> bool {
+        self.level != Level::Bubblewrap || self.network == Network::On
+    }
+
+    /// What commands can do all the same.
+    pub fn gaps(&self) -> Vec<Gap> {
+        let ground = level::Ground { stops_connections: sandbox::stops_connections(), has_groups: self.has_groups() };
+        level::gaps(self.level, &self.network, ground)
+    }
+
     /// Within a tokio runtime.
     pub fn start(&self, job: &Job) -> Result<Running, CommandError> {
         if job.line.len() > LONGEST_LINE {
@@ -204,18 +225,46 @@ impl Shell {
         if job.line.contains('\0') {
             return Err(CommandError::Nul);
         }
-        let (workspace, folder) = folders(job)?;
-        let command = self.keeper(workspace, folder, &job.line, job.time_limit).map_err(CommandError::Start)?;
-        Running::start(Command::from(command)).map_err(CommandError::Start)
+        let (workspace, folder) = folders(&job.workspace, &job.folder)?;
+        let (way, pass) = self.way().map_err(CommandError::Start)?;
+        let start = Start { workspace, folder, way, pass: pass.as_ref(), input: Input::Nothing };
+        let args = ["-c".into(), job.line.clone().into()];
+        let command = self.keeper(start, &self.program, &args, job.time_limit).map_err(CommandError::Start)?;
+        Running::start(Command::from(command), pass).map_err(CommandError::Start)
+    }
+
+    /// Starts a program that is talked to over pipes. Within a tokio runtime.
+    pub fn start_piped(&self, job: &PipedJob) -> Result<Piped, CommandError> {
+        let has_nul = |word: &OsString| word.as_encoded_bytes().contains(&0);
+        if job.args.iter().any(has_nul) || job.env.iter().any(|(_, value)| value.contains('\0')) {
+            return Err(CommandError::Nul);
+        }
+        let (workspace, folder) = folders(&job.workspace, &job.folder)?;
+        let (way, pass) = self.way().map_err(CommandError::Start)?;
+        let start = Start { workspace, folder, way, pass: pass.as_ref(), input: Input::Leash };
+        let command = self.keeper(start, &job.program, &job.args, Duration::MAX).map_err(CommandError::Start)?;
+        let mut command = Command::from(command);
+        command.envs(job.env.iter().map(|(name, value)| (name, value)));
+        Piped::start(command, pass)
+    }
+
+    /// The way to the network for one command.
+    fn way(&self) -> std::io::Result<(Way, Option<Pass>)> {
+        match (&self.network, &self.proxy) {
+            (_, Some(proxy)) => proxy.admit().map(|(way, pass)| (way, Some(pass))),
+            (Network::On, None) => Ok((Way::Open, None)),
+            (Network::Off | Network::Only(_), None) => Ok((Way::Closed, None)),
+        }
     }
 
     fn keeper(
         &self,
-        workspace: PathBuf,
-        folder: PathBuf,
-        line: &str,
+        start: Start<'_>,
+        program: &Path,
+        args: &[OsString],
         time_limit: Duration,
     ) -> std::io::Result<process::Command> {
+        let Start { workspace, folder, way, pass, input } = start;
         let mut command = process::Command::new(&self.keeper);
         command.current_dir(&folder).env_clear().envs(surroundings::of());
         let scratch = self.scratch.as_ref().map(|scratch| scratch.path().to_owned());
@@ -223,13 +272,15 @@ impl Shell {
         if let Some(bounds) = &bounds {
             command.envs(surroundings::confined(self.level, &bounds.scratch));
         }
+        command.envs(pass.map(Pass::surroundings).unwrap_or_default());
         let sandbox = match (self.level, bounds) {
             (Level::Bubblewrap, Some(bounds)) => Sandbox::Bubblewrap(bounds),
             (Level::Landlock, Some(bounds)) => Sandbox::Landlock(bounds),
             (_, _) => Sandbox::None,
         };
-        let order = Order { program: self.program.clone(), time_limit, sandbox };
-        command.arg(KEEP).arg(serde_json::to_string(&order)?).arg(line);
+        let (limits, group) = (self.limits, self.group.clone());
+        let order = Order { program: program.to_owned(), time_limit, input, sandbox, way, limits, group };
+        command.arg(KEEP).arg(serde_json::to_string(&order)?).args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
@@ -237,22 +288,33 @@ impl Shell {
     /// Runs what does nothing.
     fn try_out(&self) -> std::io::Result<()> {
         let nowhere = std::env::temp_dir().canonicalize()?;
-        let mut keeper = self.keeper(nowhere.clone(), nowhere, "true", PROBING)?.spawn()?;
+        let (way, input) = (Way::Open, Input::Nothing);
+        let start = Start { workspace: nowhere.clone(), folder: nowhere, way, pass: None, input };
+        let mut keeper = self.keeper(start, &self.program, &["-c".into(), "true".into()], PROBING)?.spawn()?;
         let leash = keeper.stdin.take();
         let said = keeper.wait_with_output()?.stderr;
         drop(leash);
         match Report::find(&said) {
             Some(Report::Ended { code: Some(0), .. }) => Ok(()),
             Some(Report::Failed { words }) => Err(std::io::Error::other(words)),
-            Some(Report::Ended { .. }) | None => Err(std::io::Error::other("the shell does not run in it")),
+            Some(Report::Ended { .. } | Report::Over(_)) | None => Err(std::io::Error::other("the shell does not run in it")),
         }
     }
 }
 
+/// Where something is started, and how it is connected.
+struct Start<'a> {
+    workspace: PathBuf,
+    folder: PathBuf,
+    way: Way,
+    pass: Option<&'a Pass>,
+    input: Input,
+}
+
 /// The workspace and the folder of a job, by their real names.
-fn folders(job: &Job) -> Result<(PathBuf, PathBuf), CommandError> {
+fn folders(workspace: &Path, folder: &Path) -> Result<(PathBuf, PathBuf), CommandError> {
     let refused = |path: &Path| CommandError::Folder(path.display().to_string());
-    let workspace = job.workspace.canonicalize().map_err(|_| refused(&job.workspace))?;
-    let folder = workspace.join(&job.folder).canonicalize().map_err(|_| refused(&job.folder))?;
-    if folder.starts_with(&workspace) && folder.is_dir() { Ok((workspace, folder)) } else { Err(refused(&job.folder)) }
+    let workspace = workspace.canonicalize().map_err(|_| refused(workspace))?;
+    let found = workspace.join(folder).canonicalize().map_err(|_| refused(folder))?;
+    if found.starts_with(&workspace) && found.is_dir() { Ok((workspace, found)) } else { Err(refused(folder)) }
 }

@@ -65,7 +65,8 @@ where
 }
 
 pub(super) fn sandbox(sandbox: &Sandbox) -> Value {
-    json!({ "level": sandbox.level, "cannot_stop": sandbox.cannot_stop })
+    let Sandbox { level, network, hosts, cannot_stop } = sandbox;
+    json!({ "level": level, "network": network, "hosts": hosts, "cannot_stop": cannot_stop })
 }
 
 fn shown(agent: &dyn Agent) -> Value {

@@ -76,7 +76,8 @@ fn data_of(folder: &tempfile::TempDir) -> PathBuf {
 fn hands(data: &Path) -> Hands {
     let grants = Grants::new(data);
     grants.add(Path::new("/w"), "bash", "cargo *", &"ses_1".into()).unwrap();
-    let sandbox = Sandbox { level: "landlock".into(), cannot_stop: vec!["the network".into()] };
+    let (network, hosts) = ("list".into(), vec!["example.org".into()]);
+    let sandbox = Sandbox { level: "landlock".into(), network, hosts, cannot_stop: vec!["the network".into()] };
     Hands { rules: Rules::default().0, grants: Some(Arc::new(grants)), sandbox: Some(sandbox) }
 }
 

@@ -9,6 +9,7 @@ use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
 use tolka_agent::native::tools::permissions;
 
+use super::sandbox::SandboxEntry;
 use super::values::{BaseUrl, Days, Ordered, Size, Time, Variable, Which};
 use crate::models::known;
 
@@ -24,7 +25,7 @@ pub(crate) struct Config {
     pub(crate) model: Option<Which>,
     pub(crate) instructions: Option<PathBuf>,
     pub(crate) titles: TitleSource,
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxEntry,
     pub(crate) limits: Limits,
     pub(crate) ask: Ask,
     pub(crate) checkpoints: CheckpointsEntry,
@@ -40,17 +41,6 @@ pub(crate) enum TitleSource {
     Model,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Sandbox {
-    /// The strongest that is there, even if that is none.
-    #[default]
-    Auto,
-    /// No server without one.
-    Require,
-    None,
-}
-
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Limits {
@@ -62,7 +52,7 @@ pub(crate) struct Limits {
     pub(crate) command: Option<Time>,
 }
 
-fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
     match u32::deserialize(deserializer)? {
         0 => Err(D::Error::custom("this is a count of at least 1")),
         count => Ok(Some(count)),

@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use tolka_workspace::command::{Level, Limits};
+
 use super::*;
 
 fn mistake(text: &str) -> String {
@@ -10,7 +12,12 @@ fn mistake(text: &str) -> String {
 fn a_whole_file_is_read_in_its_order() {
     let config = parse(include_str!("whole.toml")).unwrap();
     assert_eq!(config.model, Some("openai/gpt-5".parse().unwrap()));
-    assert_eq!((config.titles, config.sandbox), (TitleSource::Model, Sandbox::Require));
+    assert_eq!(config.titles, TitleSource::Model);
+    let sandbox = &config.sandbox;
+    assert_eq!((sandbox.level, sandbox.require), (None, Some(Level::Bubblewrap)));
+    assert_eq!(sandbox.network.name(), "list");
+    let limits = Limits { processes: 300, memory: 2 << 30, file_size: 1_000_000_000, disk_left: 100_000_000 };
+    assert_eq!(sandbox.limits(), limits);
     assert_eq!(config.limits.steps, Some(60));
     assert_eq!(config.limits.turn.map(|time| time.0), Some(Duration::from_secs(1200)));
     assert_eq!(config.limits.command.map(|time| time.0), Some(Duration::from_secs(90)));
@@ -47,6 +54,17 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
         ("model = 5", "line 1: invalid type: integer `5`, expected a string"),
         ("titles = \"none\"", "line 1: unknown variant `none`, expected `prompt` or `model`"),
         ("sandbox = \"strict\"", "line 1: unknown variant `strict`, expected one of `auto`, `require`, `none`"),
+        ("sandbox = 1", "line 1: invalid type: integer `1`, expected a table with level, require, network and limits"),
+        (
+            "[sandbox]\nlevel = \"strict\"",
+            "line 2: unknown variant `strict`, expected one of `auto`, `bubblewrap`, `landlock`, `none`",
+        ),
+        ("[sandbox]\nrequire = \"none\"", "line 2: a sandbox that can be required is \"bubblewrap\" or \"landlock\""),
+        ("[sandbox]\nlevel = \"none\"\nrequire = true", "line 1: level = \"none\" is less than what `require` wants"),
+        ("[sandbox]\nnetwork = \"some\"", "line 2: the network is \"on\", \"off\" or a list of hosts"),
+        ("[sandbox]\nnetwork = [\"https://a.org\"]", "line 2: this is no host that can be listed; write \"example.org\""),
+        ("[sandbox]\nprocesses = 0", "line 2: this is a count of at least 1"),
+        ("[sandbox]\nnet = \"off\"", "line 2: unknown field `net`, expected one of `level`, `require`, `network`"),
         ("[limits]\nsteps = 0", "line 2: this is a count of at least 1"),
         ("[limits]\nsteps = -1", "line 2: invalid value: integer `-1`, expected u32"),
         ("[limits]\nturn = \"soon\"", "line 2: this is no time; write \"90s\", \"5m\""),

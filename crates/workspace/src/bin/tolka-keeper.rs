@@ -26,7 +26,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(level: &str, workspace: &str, line: &str, hidden: &[String]) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let level = [Level::Bubblewrap, Level::Landlock, Level::None].into_iter().find(|known| known.name() == level);
+    let level = Level::ALL.into_iter().find(|known| known.name() == level);
     let shell = Shell::at(&std::env::current_exe()?, level.ok_or("no such level")?)?;
     let shell = shell.hiding(hidden.iter().map(PathBuf::from));
     let job = Job {

@@ -13,10 +13,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
 use super::family;
-use super::order::{Order, Report, Sandbox};
+use super::forward;
+use super::group::Group;
+use super::limits::{Bound, Guard};
+use super::order::{Input, Order, Report, Sandbox, Way};
 use super::sandbox::Bounds;
 
 /// For what a command left behind to end by itself, such as a `tee` that writes the last lines.
@@ -25,11 +29,20 @@ const AFTERMATH: Duration = Duration::from_millis(100);
 /// Between asking to end and ending.
 const GRACE: Duration = Duration::from_millis(200);
 
+/// For a program whose input has ended to end by itself, which is what most of them do.
+const PARTING: Duration = Duration::from_secs(2);
+
 /// What has not gone this long after it was killed hangs in the kernel, and goes when it comes back from there.
 const HANGING: Duration = Duration::from_secs(3);
 
 /// For a keeper in a sandbox to end everything there, before the sandbox itself is ended.
 const SLACK: Duration = Duration::from_millis(600);
+
+/// SIGXFSZ, which every system of ours has under this number.
+const TOO_LARGE: i32 = 25;
+
+/// Between two looks at what a command uses up.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Between two rounds of killing what new processes came up meanwhile.
 const ROUND: Duration = Duration::from_millis(5);
@@ -44,11 +57,14 @@ enum Event {
     AllGone,
 }
 
-/// The first process: the shell, or the sandbox with another keeper in it.
+/// The first process: the program, or the sandbox with another keeper in it.
 struct Main {
     pid: Pid,
-    /// The leash of the other keeper, which ends everything in the sandbox and reports.
+    /// Another keeper ends everything in the sandbox, and reports.
+    is_wrapped: bool,
+    /// The leash of that one, where it has one of its own.
     inner: Option<ChildStdin>,
+    guard: Option<Guard>,
 }
 
 /// Runs one command, as the arguments of this process say. The whole life of a keeper. What it has to say is said in its
@@ -63,11 +79,10 @@ pub fn keep() -> ExitCode {
 }
 
 fn run(mut args: impl Iterator<Item = OsString>) -> Result<Option<Report>, String> {
-    let (Some(order), Some(line)) = (args.next(), args.next()) else {
-        return Err("a keeper is started by Tolka itself, with an order".to_owned());
-    };
+    let order = args.next().ok_or("a keeper is started by Tolka itself, with an order")?;
     let order = order.to_str().and_then(|order| serde_json::from_str::<Order>(order).ok());
-    let order = order.ok_or("the order of a keeper cannot be read")?;
+    let mut order = order.ok_or("the order of a keeper cannot be read")?;
+    let args: Vec<OsString> = args.collect();
     family::close_off();
     // It fails for one that leads a group already, which is as good.
     let _ = rustix::process::setsid();
@@ -77,23 +92,46 @@ fn run(mut args: impl Iterator<Item = OsString>) -> Result<Option<Report>, Strin
         Sandbox::Bubblewrap(_) => order.time_limit.saturating_add(SLACK),
         Sandbox::Landlock(_) | Sandbox::Inside | Sandbox::None => order.time_limit,
     };
+    let is_outermost = !matches!(order.sandbox, Sandbox::Inside);
+    let group = order.group.as_ref().filter(|_| is_outermost).and_then(|place| Group::make(place, &order.limits).ok());
+    let group = group.filter(|group| group.enter().is_ok());
+    if is_outermost && group.is_none() {
+        // The keeper counts then.
+        order.group = None;
+    }
     // Each of the two threads says two things and three things.
     let (tell, events) = sync_channel(5);
     let told = tell.clone();
-    thread::spawn(move || hold(&told));
-    thread::spawn(move || work(&order, line, &tell));
-    Ok(watch(&events, time_limit))
+    let input = order.input;
+    thread::spawn(move || hold(input, &told));
+    thread::spawn(move || work(&order, &args, &tell));
+    Ok(watch(&events, time_limit, group, input))
 }
 
-/// Waits for the end of the leash. Nothing is ever sent over it.
-fn hold(tell: &SyncSender<Event>) {
-    let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+/// Waits for the end of the leash. What is sent over it is the command's to read, where it is its input.
+fn hold(input: Input, tell: &SyncSender<Event>) {
+    match input {
+        Input::Nothing => drop(io::stdin().lock().read_to_end(&mut Vec::new())),
+        Input::Leash => wait_for_hangup(),
+    }
     let _ = tell.send(Event::Loose);
 }
 
+/// That nobody can write to a pipe any more is told even to those who do not read it.
+fn wait_for_hangup() {
+    let stdin = io::stdin();
+    loop {
+        let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
+        match poll(&mut watched, None) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
 /// Starts the command, and buries whoever ends, until nobody is left.
-fn work(order: &Order, line: OsString, tell: &SyncSender<Event>) {
-    let main = match start(order, line) {
+fn work(order: &Order, args: &[OsString], tell: &SyncSender<Event>) {
+    let main = match start(order, args) {
         Ok(main) => {
             let pid = main.pid;
             let _ = tell.send(Event::Started(main));
@@ -115,26 +153,36 @@ fn work(order: &Order, line: OsString, tell: &SyncSender<Event>) {
     let _ = tell.send(Event::AllGone);
 }
 
-fn start(order: &Order, line: OsString) -> io::Result<Main> {
+fn start(order: &Order, args: &[OsString]) -> io::Result<Main> {
+    let counts = order.group.is_none();
     match &order.sandbox {
-        Sandbox::Bubblewrap(bounds) => wrapped(bounds, order, line),
+        Sandbox::Bubblewrap(bounds) => wrapped(bounds, order, args),
         Sandbox::Landlock(bounds) => {
-            restrict(bounds)?;
-            shell(order, line)
+            let guard = Guard::begin(order.limits, counts, &bounds.workspace);
+            restrict(bounds, &order.way).and_then(|()| program(order, args, guard))
         }
         Sandbox::Inside => {
-            cut_off()?;
-            shell(order, line)
+            let guard = Guard::begin(order.limits, counts, &std::env::current_dir()?);
+            if let Way::Proxy { port, .. } = order.way {
+                forward::begin(port)?;
+            }
+            cut_off().and_then(|()| program(order, args, guard))
         }
-        Sandbox::None => shell(order, line),
+        Sandbox::None => program(order, args, Guard::begin(order.limits, counts, &std::env::current_dir()?)),
     }
 }
 
-fn shell(order: &Order, line: OsString) -> io::Result<Main> {
+fn program(order: &Order, args: &[OsString], guard: Guard) -> io::Result<Main> {
     let mut command = Command::new(&order.program);
-    command.arg("-c").arg(line).process_group(0).stdin(Stdio::null());
-    command.stdout(io::stdout().as_fd().try_clone_to_owned()?).stderr(io::stdout().as_fd().try_clone_to_owned()?);
-    main(command)
+    command.args(args).process_group(0).stdout(io::stdout().as_fd().try_clone_to_owned()?);
+    match order.input {
+        Input::Nothing => command.stdin(Stdio::null()).stderr(io::stdout().as_fd().try_clone_to_owned()?),
+        Input::Leash => {
+            command.stdin(io::stdin().as_fd().try_clone_to_owned()?);
+            command.stderr(io::stderr().as_fd().try_clone_to_owned()?)
+        }
+    };
+    Ok(Main { guard: Some(guard), ..main(command)? })
 }
 
 /// Not dropped before all is gone: the sandbox ends with the thread that started it.
@@ -142,24 +190,28 @@ fn main(mut command: Command) -> io::Result<Main> {
     let mut child = command.spawn()?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| io::Error::other("a process without a number"))?;
-    Ok(Main { pid, inner: child.stdin.take() })
+    Ok(Main { pid, is_wrapped: false, inner: child.stdin.take(), guard: None })
 }
 
 #[cfg(target_os = "linux")]
-fn wrapped(bounds: &Bounds, order: &Order, line: OsString) -> io::Result<Main> {
+fn wrapped(bounds: &Bounds, order: &Order, args: &[OsString]) -> io::Result<Main> {
     use super::KEEP;
     use super::sandbox::bubblewrap::{Myself, inside};
     let myself = Myself::open()?;
-    let mut command = inside(bounds, &myself)?;
+    let mut command = inside(bounds, &order.way, &myself)?;
     let inner = Order { sandbox: Sandbox::Inside, ..order.clone() };
-    command.arg(KEEP).arg(serde_json::to_string(&inner)?).arg(line).process_group(0).stdin(Stdio::piped());
+    command.arg(KEEP).arg(serde_json::to_string(&inner)?).args(args).process_group(0);
+    match order.input {
+        Input::Nothing => command.stdin(Stdio::piped()),
+        Input::Leash => command.stdin(io::stdin().as_fd().try_clone_to_owned()?),
+    };
     command.stdout(io::stdout().as_fd().try_clone_to_owned()?).stderr(io::stderr().as_fd().try_clone_to_owned()?);
-    main(command)
+    Ok(Main { is_wrapped: true, ..main(command)? })
 }
 
 #[cfg(target_os = "linux")]
-fn restrict(bounds: &Bounds) -> io::Result<()> {
-    super::sandbox::landlock::restrict(bounds)
+fn restrict(bounds: &Bounds, way: &Way) -> io::Result<()> {
+    super::sandbox::landlock::restrict(bounds, way)
 }
 
 #[cfg(target_os = "linux")]
@@ -173,12 +225,12 @@ fn cut_off() -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn wrapped(_: &Bounds, _: &Order, _: OsString) -> io::Result<Main> {
+fn wrapped(_: &Bounds, _: &Order, _: &[OsString]) -> io::Result<Main> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn restrict(_: &Bounds) -> io::Result<()> {
+fn restrict(_: &Bounds, _: &Way) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -186,7 +238,11 @@ fn restrict(_: &Bounds) -> io::Result<()> {
 struct Watch<'a> {
     events: &'a Receiver<Event>,
     main: Main,
+    group: Option<Group>,
+    /// What it has to end by itself when nobody holds the leash any more.
+    parting: Duration,
     ended: Option<WaitStatus>,
+    over: Option<Bound>,
 }
 
 enum Seen {
@@ -194,6 +250,8 @@ enum Seen {
     Loose,
     Ended,
     Nothing,
+    /// A bound is exceeded.
+    Over,
 }
 
 impl Watch<'_> {
@@ -217,7 +275,23 @@ impl Watch<'_> {
             match self.next(until) {
                 Seen::AllGone => return true,
                 Seen::Nothing => return false,
-                Seen::Loose | Seen::Ended => {}
+                Seen::Loose | Seen::Ended | Seen::Over => {}
+            }
+        }
+    }
+
+    /// What happens next, with a look now and then at what the command uses up.
+    fn next_or_over(&mut self, until: Instant) -> Seen {
+        loop {
+            let look = Instant::now() + LOOK;
+            match self.next(until.min(look)) {
+                Seen::Nothing if look < until => {
+                    self.over = self.main.guard.as_ref().and_then(Guard::over);
+                    if self.over.is_some() {
+                        return Seen::Over;
+                    }
+                }
+                seen => return seen,
             }
         }
     }
@@ -231,12 +305,20 @@ impl Watch<'_> {
             }
         }
         let group = self.main.pid;
-        family::signal(group, Signal::TERM);
-        if self.is_all_gone(Instant::now() + GRACE) {
-            return;
+        if self.over == Some(Bound::Processes) {
+            // Asked to end, they would start others meanwhile.
+            family::signal(group, Signal::STOP);
+        } else {
+            family::signal(group, Signal::TERM);
+            if self.is_all_gone(Instant::now() + GRACE) {
+                return;
+            }
         }
         let hanging = Instant::now() + HANGING;
         while Instant::now() < hanging {
+            if let Some(group) = &self.group {
+                group.kill();
+            }
             family::signal(group, Signal::KILL);
             if self.is_all_gone(Instant::now() + ROUND) {
                 return;
@@ -246,33 +328,56 @@ impl Watch<'_> {
 }
 
 /// `None`: the report is another keeper's to give.
-fn watch(events: &Receiver<Event>, time_limit: Duration) -> Option<Report> {
+fn watch(events: &Receiver<Event>, time_limit: Duration, group: Option<Group>, input: Input) -> Option<Report> {
     // A time beyond what the clock can say is none.
     let far = Instant::now() + Duration::from_secs(365 * 24 * 3600);
     let deadline = Instant::now().checked_add(time_limit).unwrap_or(far).min(far);
     let mut is_loose = false;
     let main = loop {
         match events.recv() {
-            Ok(Event::Started(main)) => break main,
-            Ok(Event::NotStarted(error)) => return Some(Report::failed("it cannot be started", &error)),
+            Ok(Event::Started(main)) => break Ok(main),
+            Ok(Event::NotStarted(error)) => break Err(Report::failed("it cannot be started", &error)),
             Ok(Event::Loose) => is_loose = true,
             Ok(Event::Ended(_) | Event::AllGone) | Err(_) => {
-                return Some(Report::Failed { words: "its keeper lost it".to_owned() });
+                break Err(Report::Failed { words: "its keeper lost it".to_owned() });
             }
         }
     };
-    let is_wrapped = main.inner.is_some();
-    let mut watch = Watch { events, main, ended: None };
+    if let Some(group) = &group {
+        // From this thread, which no sandbox holds. One that cannot leave is counted with its command.
+        let _ = group.leave();
+    }
+    let main = match main {
+        Ok(main) => main,
+        Err(report) => return Some(report),
+    };
+    let parting = match input {
+        Input::Nothing => Duration::ZERO,
+        Input::Leash if main.is_wrapped => PARTING + SLACK,
+        Input::Leash => PARTING,
+    };
+    let mut watch = Watch { events, main, group, parting, ended: None, over: None };
     let report = watch.follow(is_loose, deadline);
-    (!is_wrapped).then_some(report)
+    let counted = watch.group.as_ref().map(Group::over).unwrap_or_default();
+    match report {
+        _ if watch.main.is_wrapped => (!counted.is_empty()).then_some(Report::Over(counted)),
+        Report::Ended { code, signal, timed_out, left_behind, mut over } => {
+            over.extend(counted);
+            Some(Report::Ended { code, signal, timed_out, left_behind, over })
+        }
+        report => Some(report),
+    }
 }
 
 impl Watch<'_> {
     /// Until all is gone.
     fn follow(&mut self, is_loose: bool, deadline: Instant) -> Report {
-        let seen = if is_loose { Seen::Loose } else { self.next(deadline) };
+        let seen = if is_loose { Seen::Loose } else { self.next_or_over(deadline) };
         match seen {
             Seen::AllGone => self.report(false, 0),
+            Seen::Loose if !self.parting.is_zero() && self.is_all_gone(Instant::now() + self.parting) => {
+                self.report(false, 0)
+            }
             Seen::Ended if self.is_all_gone(Instant::now() + AFTERMATH) => {
                 family::sweep(self.main.pid);
                 self.report(false, 0)
@@ -282,7 +387,7 @@ impl Watch<'_> {
                 self.end();
                 self.report(false, left)
             }
-            Seen::Loose | Seen::Nothing => {
+            Seen::Loose | Seen::Nothing | Seen::Over => {
                 self.end();
                 self.report(matches!(seen, Seen::Nothing), 0)
             }
@@ -290,14 +395,13 @@ impl Watch<'_> {
     }
 
     fn report(&self, timed_out: bool, left_behind: usize) -> Report {
-        match self.ended {
-            Some(status) => Report::Ended {
-                code: status.exit_status(),
-                signal: status.terminating_signal(),
-                timed_out,
-                left_behind,
-            },
-            None => Report::Failed { words: "it was killed, and hangs in the kernel".to_owned() },
-        }
+        let Some(status) = self.ended else {
+            return Report::Failed { words: "it was killed, and hangs in the kernel".to_owned() };
+        };
+        let (code, signal) = (status.exit_status(), status.terminating_signal());
+        // The shell's way to say which signal ended what it ran last.
+        let is_too_large = signal == Some(TOO_LARGE) || code == Some(128 + TOO_LARGE);
+        let over = self.over.into_iter().chain(is_too_large.then_some(Bound::FileSize)).collect();
+        Report::Ended { code, signal, timed_out, left_behind, over }
     }
 }

@@ -12,8 +12,9 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::order::Report;
+use super::proxy::Pass;
 use super::text::Repair;
-use super::{Exit, Heard, family};
+use super::{Exit, Heard, family, ports};
 
 /// A flood comes in pieces of this size.
 const PIECE: usize = 16 << 10;
@@ -56,10 +57,14 @@ pub struct Running {
     /// Heard while it was being stopped: at most what is kept of its output, and its end.
     waiting: VecDeque<Heard>,
     is_over: bool,
+    /// Its way to the network, if that is a list.
+    pass: Option<Pass>,
+    /// How much of its output is told.
+    most: usize,
 }
 
 impl Running {
-    pub(super) fn start(mut keeper: Command) -> io::Result<Self> {
+    pub(super) fn start(mut keeper: Command, pass: Option<Pass>) -> io::Result<Self> {
         let mut keeper = keeper.spawn()?;
         let id = keeper.id().and_then(|id| i32::try_from(id).ok());
         Ok(Running {
@@ -76,7 +81,30 @@ impl Running {
             lost: 0,
             waiting: VecDeque::new(),
             is_over: false,
+            pass,
+            most: KEPT,
         })
+    }
+
+    /// For one that goes on, whose reader keeps as much of it as it likes: all of its output is told.
+    pub fn unbounded(mut self) -> Self {
+        self.most = usize::MAX;
+        self
+    }
+
+    /// Ports that it listens on now, or something that it started. Blocks, shortly.
+    pub fn listens(&self) -> Vec<u16> {
+        self.session.map(ports::of).unwrap_or_default()
+    }
+
+    /// Hosts that it asked for and that are not on the list, so far.
+    pub fn refused(&self) -> Vec<String> {
+        self.pass.as_ref().map(Pass::refused).unwrap_or_default()
+    }
+
+    /// The number of its keeper, from which all that it started comes.
+    pub fn keeper(&self) -> Option<u32> {
+        self.keeper.id()
     }
 
     /// Whether it has ended, and that was heard.
@@ -153,11 +181,12 @@ impl Running {
             return Some(Heard::Output(rest));
         }
         let heard = match Report::find(&self.said) {
-            Some(Report::Ended { code, signal, timed_out, left_behind }) => {
-                Heard::Ended(Exit { code, signal, timed_out, left_behind, lost: self.lost })
+            Some(Report::Ended { code, signal, timed_out, left_behind, over }) => {
+                let (lost, refused) = (self.lost, self.refused());
+                Heard::Ended(Exit { code, signal, timed_out, left_behind, lost, over, refused })
             }
             Some(Report::Failed { words }) => Heard::Failed(words),
-            None => {
+            Some(Report::Over(_)) | None => {
                 self.bury().await;
                 Heard::Failed("its keeper was killed".to_owned())
             }
@@ -195,7 +224,7 @@ impl Running {
 
     /// Takes in what was read, as far as it is kept. True: the piece is full.
     fn admit(&mut self) -> bool {
-        let most = KEPT - self.kept;
+        let most = self.most - self.kept;
         if self.gathered.len() > most {
             self.lost += (self.gathered.len() - most) as u64;
             self.gathered.truncate(most);

@@ -12,6 +12,8 @@ mod root;
 
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+pub(super) use landlock::stops_connections;
 use serde::{Deserialize, Serialize};
 
 use crate::obeyed::Repository;
@@ -93,4 +95,9 @@ pub(super) fn all_hidden(more: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     // A link is hidden where it leads to; the link itself says nothing.
     let real = secrets.chain(more.iter().cloned()).filter_map(|path| path.canonicalize().ok());
     real.filter(|path| path.parent().is_some())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn stops_connections() -> bool {
+    false
 }

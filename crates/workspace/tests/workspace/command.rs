@@ -20,7 +20,8 @@ pub(crate) fn job(workspace: &Path, line: &str) -> Job {
 }
 
 pub(crate) fn code(code: i32) -> Exit {
-    Exit { code: Some(code), signal: None, timed_out: false, left_behind: 0, lost: 0 }
+    let (over, refused) = (Vec::new(), Vec::new());
+    Exit { code: Some(code), signal: None, timed_out: false, left_behind: 0, lost: 0, over, refused }
 }
 
 /// All that it says, and how it ends.

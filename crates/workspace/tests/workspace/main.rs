@@ -23,6 +23,7 @@ mod lost;
 mod nested;
 mod obeyed;
 mod patch;
+mod piped;
 mod plan;
 mod property;
 mod refused;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tolka_facts::Draft;
 use tolka_facts::event::OutputAppended;
-use tolka_workspace::command::{Exit, Heard, Job, Running};
+use tolka_workspace::command::{Exit, Heard, Job, Running, Shell};
 
 use super::act::{Act, Done, Stop};
 use super::field::{DESCRIPTION, Fields, TIMEOUT, WORKDIR};
@@ -69,7 +69,9 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     drop(running);
     before.tell_changes().await?;
-    Ok(done(printed.text, Some(&exit), title, description, time_limit))
+    act.tell_refused(&exit.refused).await?;
+    let limits = Bounded { time: time_limit, shell: &act.tools.settings.shell };
+    Ok(done(printed.text, Some(&exit), title, description, &limits))
 }
 
 /// Milliseconds; but nobody means less than a second, so such a number is of seconds.
@@ -150,13 +152,20 @@ async fn cancelled(
         // The session ends the turn soon; the next checkpoint has the changes.
         Err(_) => tracing::debug!(call = %act.call.id, "a cancelled command left more to tell than there was time"),
     }
-    Ok(done(printed.text, None, title, description, act.tools.settings.command))
+    let limits = Bounded { time: act.tools.settings.command, shell: &act.tools.settings.shell };
+    Ok(done(printed.text, None, title, description, &limits))
+}
+
+/// What a command had, for the words about what it did not get.
+struct Bounded<'a> {
+    time: Duration,
+    shell: &'a Shell,
 }
 
 /// `None`: it was cancelled.
-fn done(text: String, exit: Option<&Exit>, title: String, description: Option<String>, limit: Duration) -> Done {
+fn done(text: String, exit: Option<&Exit>, title: String, description: Option<String>, limits: &Bounded<'_>) -> Done {
     let mut output = text;
-    for note in exit.map(|exit| notes(exit, limit)).unwrap_or_default() {
+    for note in exit.map(|exit| notes(exit, limits)).unwrap_or_default() {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
@@ -178,15 +187,22 @@ fn done(text: String, exit: Option<&Exit>, title: String, description: Option<St
     Done { title, shown: (shown.len() != output.len()).then_some(shown), output, metadata, ..Done::default() }
 }
 
-fn notes(exit: &Exit, limit: Duration) -> Vec<String> {
+fn notes(exit: &Exit, limits: &Bounded<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if exit.lost > 0 {
         notes.push(format!("[{} more bytes were printed and not kept]", exit.lost));
     }
     if exit.timed_out {
-        notes.push(format!("[the command timed out: it was ended after {} ms]", limit.as_millis()));
+        notes.push(format!("[the command timed out: it was ended after {} ms]", limits.time.as_millis()));
     } else if let Some(signal) = exit.signal {
         notes.push(format!("[the command was ended by signal {signal}]"));
+    }
+    for bound in &exit.over {
+        notes.push(format!("[a limit of commands was reached: {}]", bound.words(limits.shell.limits())));
+    }
+    if !exit.refused.is_empty() {
+        let hosts = exit.refused.join(", ");
+        notes.push(format!("[commands may not reach {hosts}: only hosts on the list of this server; the user can add it]"));
     }
     match exit.left_behind {
         0 => {}

@@ -1,7 +1,7 @@
 //! What the tools of a session know of files: which content of each the model has seen, and what was in those that
 //! were changed. It is forgotten with the process; then a file must be read again before it is written over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +14,9 @@ use super::change::Content;
 
 /// Files whose content is remembered as seen. Beyond that all are forgotten, which costs a read each.
 const SEEN: usize = 10_000;
+
+/// Hosts that are told as refused in one session; a flood of them is no news.
+const REFUSED: usize = 100;
 
 #[derive(Debug, Default)]
 pub(super) struct Memory {
@@ -29,6 +32,8 @@ struct Inner {
     seen: HashMap<String, Hash>,
     contents: HashMap<String, Kept>,
     bytes: usize,
+    /// Hosts that people were told commands were refused.
+    refused: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -41,6 +46,12 @@ impl Memory {
     /// Whether it is to be told that changes of files may be missed: the first time.
     pub(super) fn tells_partial(&self) -> bool {
         !self.is_partial_told.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether that a command was refused this host has not been told yet.
+    pub(super) fn is_news(&self, host: &str) -> bool {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.refused.len() < REFUSED && inner.refused.insert(host.to_owned())
     }
 
     /// The model knows that this is in the file: it has read it, or made it so.

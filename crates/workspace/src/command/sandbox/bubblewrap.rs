@@ -8,6 +8,8 @@ use std::process::Command;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use super::super::forward;
+use super::super::order::Way;
 use super::{Bounds, root};
 
 /// Of what services keep for others, the few things that are read and open nothing. Sockets there, of the container
@@ -33,9 +35,12 @@ impl Myself {
 }
 
 /// What runs `myself` inside; its arguments are to follow.
-pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result<Command> {
+pub(in crate::command) fn inside(bounds: &Bounds, way: &Way, myself: &Myself) -> io::Result<Command> {
     let mut command = Command::new("bwrap");
     command.args(["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--ro-bind", "/", "/"]);
+    if *way != Way::Open {
+        command.arg("--unshare-net");
+    }
     if root::is_root() {
         command.args(["--cap-drop", "ALL"]);
         command.args(root::kept()?.into_iter().flat_map(|name| ["--cap-add", name]));
@@ -58,6 +63,9 @@ pub(in crate::command) fn inside(bounds: &Bounds, myself: &Myself) -> io::Result
         && folder != "/run"
     {
         mounts.bind("--ro-bind", folder, folder);
+    }
+    if let Way::Proxy { socket: Some(socket), .. } = way {
+        mounts.bind("--ro-bind", socket, forward::SOCKET);
     }
     for hidden in &bounds.hidden {
         if hidden.is_dir() {

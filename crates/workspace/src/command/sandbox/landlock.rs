@@ -9,10 +9,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
+use super::super::order::Way;
 use super::{Bounds, root};
 
 /// With less, files cannot be moved between folders, and hardly anything works.
@@ -28,7 +29,7 @@ const DEVICES: &[&str] =
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 
 /// Restricts this thread, and with it whatever it starts.
-pub(in crate::command) fn restrict(bounds: &Bounds) -> io::Result<()> {
+pub(in crate::command) fn restrict(bounds: &Bounds, way: &Way) -> io::Result<()> {
     let read = AccessFs::from_read(TRIED);
     let all = AccessFs::from_all(TRIED);
     let mut rules = Vec::new();
@@ -47,13 +48,19 @@ pub(in crate::command) fn restrict(bounds: &Bounds) -> io::Result<()> {
     for path in &bounds.writable {
         rules.extend(rule(path, all));
     }
+    let port = match way {
+        Way::Proxy { port, .. } => Some(NetPort::new(*port, AccessNet::ConnectTcp)),
+        Way::Open | Way::Closed => None,
+    };
     let restricted = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(LEAST))
         .and_then(|rules| rules.set_compatibility(CompatLevel::BestEffort).handle_access(all))
         .and_then(|rules| rules.scope(Scope::from_all(TRIED)))
+        .and_then(|rules| if *way == Way::Open { Ok(rules) } else { rules.handle_access(AccessNet::ConnectTcp) })
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rules(rules.into_iter().map(Ok::<_, landlock::RulesetError>)))
+        .and_then(|ruleset| ruleset.add_rules(port.into_iter().map(Ok::<_, landlock::RulesetError>)))
         .and_then(|ruleset| ruleset.restrict_self())
         .map_err(io::Error::other)?;
     if root::is_root() {
@@ -63,6 +70,12 @@ pub(in crate::command) fn restrict(bounds: &Bounds) -> io::Result<()> {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         RulesetStatus::NotEnforced => Err(io::Error::other("the kernel does not enforce it")),
     }
+}
+
+/// Whether the kernel can keep a command from connecting: Linux 6.7 and later.
+pub(in crate::command) fn stops_connections() -> bool {
+    let tried = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+    tried.handle_access(AccessNet::ConnectTcp).and_then(Ruleset::create).is_ok()
 }
 
 /// For a sandbox that has bounds of its own: the keeper cannot be signalled, and no socket without a file be reached.

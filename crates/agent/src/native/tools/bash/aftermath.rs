@@ -85,6 +85,20 @@ fn told_obeyed(act: &Act<'_>, changed: &[PathBuf]) -> String {
 }
 
 impl Act<'_> {
+    /// What commands wanted to reach and may not: each host once, to the person who can put it on the list.
+    pub(in super::super) async fn tell_refused(&self, hosts: &[String]) -> Result<(), Stop> {
+        let news: Vec<&str> = hosts.iter().map(String::as_str).filter(|host| self.tools.memory.is_news(host)).collect();
+        if news.is_empty() {
+            return Ok(());
+        }
+        let words = format!(
+            "{}: not on the list of hosts. If that is fine with you, add it to `network` in the [sandbox] part of tolka.toml \
+             and start the server again.",
+            news.join(", ")
+        );
+        self.notice(Severity::Warning, "A command wanted to reach a host that is not allowed", words).await
+    }
+
     async fn notice(&self, severity: Severity, title: &str, description: String) -> Result<(), Stop> {
         let notice = Noticed { severity, title: title.to_owned(), description: Some(description) };
         Ok(self.scene.teller.tell(Draft::tolka(notice)).await?)

@@ -1,0 +1,161 @@
+//! What commands may reach: all, nothing, or the hosts on a list.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// The network of commands.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Network {
+    #[default]
+    On,
+    Off,
+    /// Only these, through a proxy of ours.
+    Only(Vec<Host>),
+}
+
+impl Network {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Network::On => "on",
+            Network::Off => "off",
+            Network::Only(_) => "list",
+        }
+    }
+}
+
+/// A host that may be reached: `example.org`, `*.example.org` for all names beneath it, each with a port or without.
+/// Without one it is the web's two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// In small letters, without a dot at its end.
+    name: String,
+    is_wildcard: bool,
+    port: Option<u16>,
+}
+
+/// What a host on the list means for one that is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Fit {
+    /// If it has an address that everybody can reach.
+    Public,
+    /// It was written down with its port: whatever its address is.
+    Literal,
+}
+
+impl Host {
+    pub(super) fn fits(&self, name: &str, port: u16) -> Option<Fit> {
+        let is_name = match self.is_wildcard {
+            false => name == self.name,
+            true => name.strip_suffix(&self.name).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        };
+        let is_port = self.port.map_or(matches!(port, 80 | 443), |own| own == port);
+        let is_literal = !self.is_wildcard && self.port.is_some();
+        (is_name && is_port).then_some(if is_literal { Fit::Literal } else { Fit::Public })
+    }
+
+    /// Whether it is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        self.name == "localhost" || self.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let star = if self.is_wildcard { "*." } else { "" };
+        write!(f, "{star}{}", authority(&self.name, self.port))
+    }
+}
+
+pub(super) fn authority(name: &str, port: Option<u16>) -> String {
+    let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
+    port.map_or_else(|| name.clone(), |port| format!("{name}:{port}"))
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this is no host that can be listed; write \"example.org\", \"*.example.org\" or \"example.org:8443\"")]
+pub struct NoHost;
+
+impl FromStr for Host {
+    type Err = NoHost;
+
+    fn from_str(text: &str) -> Result<Self, NoHost> {
+        let (name, is_wildcard) = match text.trim().strip_prefix("*.") {
+            Some(rest) => (rest, true),
+            None => (text.trim(), false),
+        };
+        let (name, port) = split(name).ok_or(NoHost)?;
+        let name = normal(name).ok_or(NoHost)?;
+        // All that ends in `.com` is as good as everything.
+        let is_good = !is_wildcard || name.contains('.') && name.parse::<IpAddr>().is_err();
+        if is_good { Ok(Host { name, is_wildcard, port }) } else { Err(NoHost) }
+    }
+}
+
+/// Into a name and a port. An IPv6 address with a port is in brackets.
+pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Some((text, None));
+    }
+    let port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
+    if let Some(rest) = text.strip_prefix('[') {
+        let (name, rest) = rest.split_once(']')?;
+        name.parse::<std::net::Ipv6Addr>().ok()?;
+        return match rest.strip_prefix(':') {
+            Some(given) => Some((name, Some(port(given)?))),
+            None => rest.is_empty().then_some((name, None)),
+        };
+    }
+    match text.split_once(':') {
+        Some((name, given)) => Some((name, Some(port(given)?))),
+        None => Some((text, None)),
+    }
+}
+
+/// One spelling for a name. `None`: it is none.
+pub(super) fn normal(name: &str) -> Option<String> {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Some(address.to_string());
+    }
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(is_letter)
+    };
+    (name.len() <= 253 && name.split('.').all(is_label)).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(host: &str, name: &str, port: u16) -> Option<Fit> {
+        host.parse::<Host>().unwrap().fits(&normal(name).unwrap(), port)
+    }
+
+    #[test]
+    fn a_host_is_what_is_written_and_no_more() {
+        assert_eq!(fits("Example.org", "example.ORG.", 443), Some(Fit::Public));
+        assert_eq!(fits("example.org", "example.org", 80), Some(Fit::Public));
+        assert_eq!(fits("example.org", "example.org", 22), None);
+        assert_eq!(fits("example.org:22", "example.org", 22), Some(Fit::Literal));
+        assert_eq!(fits("example.org:22", "example.org", 443), None);
+        assert_eq!(fits("*.example.org:22", "a.b.example.org", 22), Some(Fit::Public));
+        for other in ["example.org", "notexample.org", "example.org.evil.net", "org"] {
+            assert_eq!(fits("*.example.org", other, 443), None, "{other}");
+        }
+        assert_eq!(fits("[::1]:80", "::1", 80), Some(Fit::Literal));
+        assert_eq!(fits("127.0.0.1:80", "127.0.0.1", 80), Some(Fit::Literal));
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for text in ["", "*", "*.com", "https://example.org", "example.org/x", "a b", "example.org:0", "a..b", "me@x.org",
+            "example.org:http", "*.1.2.3.4", "[::1", "ex*.org", "example.org:99999"]
+        {
+            assert_eq!(text.parse::<Host>(), Err(NoHost), "{text}");
+        }
+        assert_eq!("[::1]:80".parse::<Host>().unwrap().to_string(), "[::1]:80");
+        assert_eq!("*.Example.org".parse::<Host>().unwrap().to_string(), "*.example.org");
+    }
+}

@@ -1,0 +1,377 @@
+//! The way of commands to the hosts on a list: HTTP's own, tunnels and plain requests.
+//!
+//! It looks names up itself, judges the addresses that it got, and connects to one of these: a name that has another
+//! address a moment later gains nothing. Each command has a pass, so that what it was refused can be told with it, and so
+//! that nobody else on the machine uses this way. What is asked for beyond a host and a port is neither kept nor logged.
+
+mod address;
+mod request;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, timeout};
+
+use super::network::{Fit, Host, authority};
+use super::order::Way;
+use super::scratch::Scratch;
+use request::Request;
+
+/// At the same time, of all commands.
+const MOST: usize = 256;
+
+/// For a client to say what it wants, for a name to be looked up, and for a host to answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A connection over which nothing went for so long is closed.
+const IDLE: Duration = Duration::from_secs(300);
+
+/// Different hosts that are remembered as refused, of one command.
+const REMEMBERED: usize = 20;
+
+/// The port in a network of its own: it is free there.
+const INNER: u16 = 3128;
+
+type Looked = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+type LookUp = Arc<dyn Fn(String, u16) -> Looked + Send + Sync>;
+
+/// Who comes to it: commands that have a network of their own, or those that share the machine's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    Socket,
+    Port,
+}
+
+enum Door {
+    Socket(StdUnixListener),
+    Port(std::net::TcpListener),
+}
+
+pub(super) struct Proxy {
+    hall: Arc<Hall>,
+    port: u16,
+    socket: Option<(PathBuf, Scratch)>,
+    /// Opened within a runtime, by the first command.
+    door: Mutex<Option<Door>>,
+    task: Mutex<Option<AbortHandle>>,
+}
+
+/// What all connections share.
+struct Hall {
+    hosts: Vec<Host>,
+    look_up: LookUp,
+    room: Arc<Semaphore>,
+    passes: Mutex<HashMap<String, Arc<Mutex<BTreeSet<String>>>>>,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("hosts", &self.hall.hosts).field("port", &self.port).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    pub(super) fn open(hosts: Vec<Host>, reach: Reach) -> io::Result<Self> {
+        Proxy::looking_up(hosts, reach, Arc::new(|name, port| Box::pin(system(name, port))))
+    }
+
+    fn looking_up(hosts: Vec<Host>, reach: Reach, look_up: LookUp) -> io::Result<Self> {
+        let (door, port, socket) = match reach {
+            Reach::Socket => {
+                let folder = Scratch::new()?;
+                let path = folder.path().join("proxy");
+                let listener = StdUnixListener::bind(&path)?;
+                listener.set_nonblocking(true)?;
+                (Door::Socket(listener), INNER, Some((path, folder)))
+            }
+            Reach::Port => {
+                let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                listener.set_nonblocking(true)?;
+                let port = listener.local_addr()?.port();
+                (Door::Port(listener), port, None)
+            }
+        };
+        let hall = Hall { hosts, look_up, room: Arc::new(Semaphore::new(MOST)), passes: Mutex::default() };
+        Ok(Proxy { hall: Arc::new(hall), port, socket, door: Mutex::new(Some(door)), task: Mutex::default() })
+    }
+
+    /// The way of one command, for as long as the pass is held. Within a tokio runtime.
+    pub(super) fn admit(&self) -> io::Result<(Way, Pass)> {
+        if let Some(door) = self.door.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let task = tokio::spawn(self.hall.clone().serve(match door {
+                Door::Socket(listener) => Listening::Socket(UnixListener::from_std(listener)?),
+                Door::Port(listener) => Listening::Port(TcpListener::from_std(listener)?),
+            }));
+            *self.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
+        }
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+        let word: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let refused = Arc::<Mutex<BTreeSet<String>>>::default();
+        self.hall.passes().insert(word.clone(), refused.clone());
+        let way = Way::Proxy { port: self.port, socket: self.socket.as_ref().map(|(path, _)| path.clone()) };
+        let is_local = self.hall.hosts.iter().any(Host::is_local);
+        Ok((way, Pass { hall: self.hall.clone(), word, port: self.port, is_local, refused }))
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
+            task.abort();
+        }
+    }
+}
+
+/// What lets one command through, until it is dropped.
+pub(super) struct Pass {
+    hall: Arc<Hall>,
+    word: String,
+    port: u16,
+    is_local: bool,
+    refused: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl std::fmt::Debug for Pass {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pass")
+    }
+}
+
+impl Pass {
+    /// What programs look at to find the way.
+    pub(super) fn surroundings(&self) -> Vec<(&'static str, String)> {
+        let place = format!("http://tolka:{}@127.0.0.1:{}", self.word, self.port);
+        let names = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+        // What a command serves itself is not reached through the server.
+        let none = if self.is_local { "" } else { "localhost,127.0.0.1,::1" };
+        let mut all: Vec<_> = names.into_iter().map(|name| (name, place.clone())).collect();
+        all.extend([("NO_PROXY", none.to_owned()), ("no_proxy", none.to_owned())]);
+        // Node looks only if it is told to.
+        all.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
+        all
+    }
+
+    /// Hosts that it asked for and did not get, each with its port.
+    pub(super) fn refused(&self) -> Vec<String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.hall.passes().remove(&self.word);
+    }
+}
+
+enum Listening {
+    Socket(UnixListener),
+    Port(TcpListener),
+}
+
+/// Why a client gets no connection.
+#[derive(Debug, PartialEq, Eq)]
+enum No {
+    Unreadable,
+    NoPass,
+    NotListed(String),
+    Private(String),
+    Unreachable(String),
+}
+
+impl No {
+    fn answer(&self) -> String {
+        let (status, words) = match self {
+            No::Unreadable => ("400 Bad Request", "Tolka: this is no request that the proxy of commands understands.".to_owned()),
+            No::NoPass => (
+                "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"tolka\"",
+                "Tolka: this way to the network is for the commands of an agent; use the proxy of the environment.".to_owned(),
+            ),
+            No::NotListed(host) => (
+                "403 Forbidden",
+                format!(
+                    "Tolka: commands may reach only the hosts on a list, and {host} is not on it. A person can add it: \
+                     `network` in the [sandbox] part of tolka.toml."
+                ),
+            ),
+            No::Private(host) => (
+                "403 Forbidden",
+                format!(
+                    "Tolka: {host} is an address of this machine or of its own network. Commands reach such a place only \
+                     where the list names it with its port: `network` in the [sandbox] part of tolka.toml."
+                ),
+            ),
+            No::Unreachable(host) => ("502 Bad Gateway", format!("Tolka: {host} does not answer, or has no address.")),
+        };
+        let length = words.len() + 1;
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {length}\r\nConnection: \
+             close\r\n\r\n{words}\n"
+        )
+    }
+}
+
+impl Hall {
+    fn passes(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Mutex<BTreeSet<String>>>>> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn serve(self: Arc<Self>, listening: Listening) {
+        // With this task they all end.
+        let mut tasks = JoinSet::new();
+        loop {
+            while tasks.try_join_next().is_some() {}
+            let Ok(room) = self.room.clone().acquire_owned().await else { return };
+            let hall = self.clone();
+            let accepted = match &listening {
+                Listening::Socket(listener) => listener.accept().await.map(|(client, _)| {
+                    tasks.spawn(async move {
+                        hall.attend(client).await;
+                        drop(room);
+                    })
+                }),
+                Listening::Port(listener) => listener.accept().await.map(|(client, _)| {
+                    tasks.spawn(async move {
+                        hall.attend(client).await;
+                        drop(room);
+                    })
+                }),
+            };
+            if let Err(error) = accepted {
+                // Too many files are open, most likely; some will close.
+                tracing::warn!(%error, "the proxy of commands cannot take a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+
+    async fn attend(&self, mut client: impl AsyncRead + AsyncWrite + Unpin) {
+        let asked = timeout(PATIENCE, head(&mut client)).await;
+        let Ok(Some((head, rest))) = asked else {
+            let _ = client.write_all(No::Unreadable.answer().as_bytes()).await;
+            return;
+        };
+        let (request, mut host) = match self.judge(&head).await {
+            Ok(found) => found,
+            Err(no) => {
+                let _ = client.write_all(no.answer().as_bytes()).await;
+                let _ = client.shutdown().await;
+                return;
+            }
+        };
+        let begun = match &request.head {
+            Some(head) => host.write_all(head.as_bytes()).await,
+            None => client.write_all(b"HTTP/1.1 200 Connection Established\r\n\r\n").await,
+        };
+        if begun.is_ok() && host.write_all(&rest).await.is_ok() {
+            relay(client, host).await;
+        }
+    }
+
+    async fn judge(&self, head: &str) -> Result<(Request, TcpStream), No> {
+        let request = Request::read(head).ok_or(No::Unreadable)?;
+        let pass = request.pass.as_ref().and_then(|word| self.passes().get(word).cloned()).ok_or(No::NoPass)?;
+        let reached = self.reach(&request.host, request.port).await;
+        if let Err(No::NotListed(host) | No::Private(host)) = &reached {
+            let mut refused = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            if refused.len() < REMEMBERED {
+                refused.insert(host.clone());
+            }
+        }
+        Ok((request, reached?))
+    }
+
+    async fn reach(&self, name: &str, port: u16) -> Result<TcpStream, No> {
+        let shown = authority(name, Some(port));
+        let fit = self.hosts.iter().filter_map(|host| host.fits(name, port)).max();
+        let fit = fit.ok_or_else(|| No::NotListed(shown.clone()))?;
+        let unreachable = || No::Unreachable(shown.clone());
+        let looked = timeout(PATIENCE, (self.look_up)(name.to_owned(), port)).await;
+        let found = looked.map_err(|_| unreachable())?.map_err(|_| unreachable())?;
+        let is_good = |address: &SocketAddr| fit == Fit::Literal || address::is_public(address.ip());
+        let good: Vec<SocketAddr> = found.iter().copied().filter(is_good).collect();
+        if good.is_empty() && !found.is_empty() {
+            return Err(No::Private(shown));
+        }
+        let connecting = TcpStream::connect(good.as_slice());
+        timeout(PATIENCE, connecting).await.map_err(|_| unreachable())?.map_err(|_| unreachable())
+    }
+}
+
+async fn system(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
+    Ok(tokio::net::lookup_host((name.as_str(), port)).await?.collect())
+}
+
+/// Up to the empty line, and what came after it already.
+async fn head(client: &mut (impl AsyncRead + Unpin)) -> Option<(String, Vec<u8>)> {
+    let mut read = Vec::with_capacity(1024);
+    loop {
+        if client.read_buf(&mut read).await.ok()? == 0 {
+            return None;
+        }
+        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let rest = read.split_off(end + 4);
+            return Some((String::from_utf8(read).ok()?, rest));
+        }
+        if read.len() > request::LONGEST {
+            return None;
+        }
+    }
+}
+
+/// Until both have ended, or nothing goes either way.
+async fn relay(client: impl AsyncRead + AsyncWrite + Unpin, host: TcpStream) {
+    let (from_client, to_client) = split(client);
+    let (from_host, to_host) = split(host);
+    let beat = Beat { began: Instant::now(), last: AtomicU64::new(0) };
+    tokio::join!(one_way(from_client, to_host, &beat), one_way(from_host, to_client, &beat));
+}
+
+/// When something last went over a connection, in either direction.
+struct Beat {
+    began: Instant,
+    /// Milliseconds since it began.
+    last: AtomicU64,
+}
+
+impl Beat {
+    fn now(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+async fn one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, beat: &Beat) {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        match timeout(IDLE, from.read(&mut buffer)).await {
+            Ok(Ok(count @ 1..)) => {
+                beat.last.store(beat.now(), Ordering::Relaxed);
+                if !matches!(timeout(IDLE, to.write_all(&buffer[..count])).await, Ok(Ok(()))) {
+                    break;
+                }
+            }
+            Ok(_) => break,
+            Err(_) => {
+                let idle = beat.now().saturating_sub(beat.last.load(Ordering::Relaxed));
+                if u128::from(idle) >= IDLE.as_millis() {
+                    break;
+                }
+            }
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests;
