@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tolka_agent::native::model::{Input, Message, ModelErrorKind, Output};
 use tolka_facts::event::Finish;
-use tolka_facts::{Block, Event, Fact, Json};
+use tolka_facts::{Block, Event, Fact, Json, MessageId, View};
 
 use crate::hall::{AGAIN, Act, Hall};
 use crate::halted::check_pairs;
@@ -228,12 +228,12 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
         if minds == Minds::Many {
             hall.renew(vec![model.clone()]);
         }
-        let messages = hall.memory.view().messages.len();
-        if let Some(hidden) = turn.hide.filter(|_| messages > 0) {
-            hall.hide(hidden % messages);
+        let begun = begun(&hall.memory.view());
+        if let Some(hidden) = turn.hide.filter(|_| !begun.is_empty()) {
+            hall.hide(begun[hidden % begun.len()]);
         }
-        if let Some((to, is_taken_back)) = turn.rewind.filter(|_| messages > 0) {
-            hall.rewind(to % messages);
+        if let Some((to, is_taken_back)) = turn.rewind.filter(|_| !begun.is_empty()) {
+            hall.rewind(begun[to % begun.len()]);
             if is_taken_back {
                 hall.unrewind();
             }
@@ -274,6 +274,12 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
     assert_eq!(asked.next(), None, "{:#?}", names(&facts));
     check_pairs(&hall.sent_after(facts.len()).await.messages);
     check_dialects(&facts, &hall.memory);
+}
+
+/// Where the messages are that do not wait for their turn: those are said later, and not taken back before.
+fn begun(view: &View) -> Vec<usize> {
+    let waits = |message: &MessageId| view.tip.queue.iter().any(|queued| queued.prompt.message == *message);
+    (0..view.messages.len()).filter(|at| !waits(&view.messages[*at].id)).collect()
 }
 
 /// Whether the step that these facts follow is one that no model was asked for.
