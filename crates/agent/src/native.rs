@@ -21,6 +21,7 @@ mod title;
 #[doc(hidden)]
 pub mod tools;
 mod turn;
+pub mod web;
 
 use std::sync::Arc;
 

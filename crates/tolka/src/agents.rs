@@ -167,7 +167,8 @@ impl Choice {
                 hands = settings::hands(&settings);
                 let usual = found.usual.as_ref().map(Which::to_string).unwrap_or_default();
                 let native: Arc<dyn Agent> = Arc::new(Native::new(NATIVE, Arc::new(settings)));
-                (Arc::from([native, demo]), vec![format!("model: {usual}")])
+                let (_, search) = crate::web::web(&config, &environment);
+                (Arc::from([native, demo]), vec![format!("model: {usual}"), search])
             }
         };
         lines.push(says);

@@ -7,6 +7,7 @@
 mod file;
 mod sandbox;
 mod values;
+mod web;
 
 use std::path::{Path, PathBuf};
 
@@ -78,14 +79,14 @@ fn read(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-fn parse(text: &str) -> Result<Config> {
+pub(crate) fn parse(text: &str) -> Result<Config> {
     let mistake = |span: Option<std::ops::Range<usize>>, message: &str| {
         let line = span.map(|span| text.get(..span.start).unwrap_or(text).matches('\n').count() + 1);
         let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
         anyhow!("{line}{}", discreet(message))
     };
     let config: Config = toml::from_str(text).map_err(|error| mistake(error.span(), error.message()))?;
-    config.check().map_err(|(span, message)| mistake(Some(span), &message))?;
+    config.check().map_err(|(span, message)| mistake(span, &message))?;
     Ok(config)
 }
 

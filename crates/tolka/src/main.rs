@@ -14,6 +14,7 @@ mod render;
 mod saving;
 mod settings;
 mod source;
+mod web;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -79,6 +79,7 @@ impl Given<'_> {
             checkpoints: self.checkpoints.clone(),
             titles: Titles::Prompt,
             instructions: None,
+            web: crate::web::web(self.config, self.environment).0,
         }
     }
 

@@ -8,6 +8,7 @@ pub(super) fn kind_of(tool: &str) -> ToolKind {
         "delete" => ToolKind::Delete,
         "glob" | "grep" | "list" => ToolKind::Search,
         "bash" => ToolKind::Execute,
+        "webfetch" | "websearch" => ToolKind::Fetch,
         _ => ToolKind::Other,
     }
 }

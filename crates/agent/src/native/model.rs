@@ -4,7 +4,7 @@
 //! back with the next request and nobody else understands (signatures of thoughts) is kept as it came.
 
 mod anthropic;
-mod endpoint;
+pub(super) mod endpoint;
 mod fault;
 #[cfg(feature = "genai")]
 mod genai;

@@ -8,6 +8,7 @@ use tolka_workspace::command::Shell;
 
 use super::model::Model;
 use super::permission::{Grants, Rules};
+use super::web::Web;
 use crate::Patience;
 
 #[derive(Debug, Clone)]
@@ -32,6 +33,7 @@ pub struct Settings {
     pub titles: Titles,
     /// Said to the model before all else, after our own words.
     pub instructions: Option<String>,
+    pub web: Web,
 }
 
 /// How a session that nobody named gets its title.

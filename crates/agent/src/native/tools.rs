@@ -24,6 +24,8 @@ mod question;
 mod read;
 mod spec;
 mod todo;
+mod webfetch;
+mod websearch;
 mod write;
 
 use std::collections::VecDeque;
@@ -96,7 +98,9 @@ impl Tools {
 
     /// What the model is offered in this mode.
     pub fn specs(&self, mode: &str) -> Vec<ToolSpec> {
-        let is_offered = |name: &&Name| mode != PLAN || !name.changes_files();
+        let can_search = self.settings.web.search.is_some();
+        let is_offered =
+            |name: &&Name| (mode != PLAN || !name.changes_files()) && (can_search || **name != Name::WebSearch);
         Name::ALL.iter().filter(is_offered).map(|name| name.spec()).collect()
     }
 
@@ -154,6 +158,7 @@ impl Tools {
         match name {
             Name::Read => read::is_free(self, call),
             Name::Glob | Name::Grep | Name::List => self.is_free_search(name, call),
+            Name::WebFetch => webfetch::is_free(self, call),
             Name::Bash
             | Name::Write
             | Name::Edit
@@ -161,7 +166,8 @@ impl Tools {
             | Name::Delete
             | Name::TodoWrite
             | Name::Question
-            | Name::Artifact => false,
+            | Name::Artifact
+            | Name::WebSearch => false,
         }
     }
 

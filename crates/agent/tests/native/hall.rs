@@ -11,6 +11,7 @@ use tolka_agent::native::Native;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
 use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::native::web::Web;
 use tolka_agent::{
     Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
 };
@@ -382,5 +383,6 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         checkpoints: None,
         titles: Titles::Prompt,
         instructions: None,
+        web: Web::default(),
     }
 }

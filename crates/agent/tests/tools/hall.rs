@@ -11,6 +11,7 @@ use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
+use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
@@ -78,6 +79,16 @@ impl Hall {
 
     /// What is hidden is told from the folder that workspace and data are in.
     pub(crate) fn hiding(rules: Rules, hidden: impl Fn(&Path) -> Vec<PathBuf>) -> Self {
+        Hall::made(rules, hidden, Web::default())
+    }
+
+    /// With leave for all of the web that can be reached.
+    pub(crate) fn on_the_web(web: Web) -> Self {
+        let all = |permission| rule(permission, "*", Leave::Allow);
+        Hall::made(Rules::with([all("webfetch"), all("websearch")]), |_| Vec::new(), web)
+    }
+
+    pub(crate) fn made(rules: Rules, hidden: impl Fn(&Path) -> Vec<PathBuf>, web: Web) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (workspace, data) = (root.join("place"), root.join("data"));
@@ -97,6 +108,7 @@ impl Hall {
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
             instructions: None,
+            web,
         };
         let tools = Tools::new(Arc::new(settings), SessionId::from("ses_test"), workspace.clone());
         Hall {

@@ -10,3 +10,4 @@ mod leave;
 mod lines;
 mod person;
 mod search;
+mod web;

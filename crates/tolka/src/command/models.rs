@@ -30,11 +30,13 @@ impl Models {
     pub(crate) async fn run(self) -> Result<ExitCode> {
         let environment = Environment::of_this_process();
         let config = self.config.read(&environment)?;
+        let (_, search) = crate::web::web(&config, &environment);
         let found = Catalogue::gather(&config, &environment, None, Look::Everywhere).await;
         if self.json {
-            print::line(as_json(&found))?;
+            print::line(as_json(&found, &search))?;
         } else {
             tell(&found)?;
+            print::line(format_args!("\n{search}"))?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -94,7 +96,7 @@ fn thousands(tokens: u64) -> String {
     }
 }
 
-fn as_json(found: &Catalogue) -> Value {
+fn as_json(found: &Catalogue, search: &str) -> Value {
     let models: Vec<Value> = listed(found)
         .map(|(is_usual, which, model)| {
             let price = model.price.map(|price| {
@@ -109,5 +111,5 @@ fn as_json(found: &Catalogue) -> Value {
     let unusable: Vec<Value> =
         found.unusable.iter().map(|unusable| json!({ "provider": unusable.provider, "why": unusable.why })).collect();
     let refused = found.refused.as_ref().map(|refused| json!({ "model": refused.model, "why": refused.why }));
-    json!({ "usual": found.usual.as_ref().map(Which::to_string), "refused": refused, "models": models, "unusable": unusable })
+    json!({ "usual": found.usual.as_ref().map(Which::to_string), "refused": refused, "models": models, "unusable": unusable, "search": search })
 }

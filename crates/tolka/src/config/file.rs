@@ -11,6 +11,7 @@ use tolka_agent::native::tools::permissions;
 
 use super::sandbox::SandboxEntry;
 use super::values::{BaseUrl, Days, Ordered, Size, Time, Variable, Which};
+use super::web::WebEntry;
 use crate::models::known;
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -31,6 +32,7 @@ pub(crate) struct Config {
     pub(crate) checkpoints: CheckpointsEntry,
     pub(crate) permissions: Ordered<Permission>,
     pub(crate) providers: Ordered<ProviderEntry>,
+    pub(crate) web: WebEntry,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -197,7 +199,8 @@ pub(crate) struct PriceEntry {
 
 const KEY_HEADERS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
-type Mistake = (Range<usize>, String);
+/// `None`: no single line is wrong.
+type Mistake = (Option<Range<usize>>, String);
 
 impl Config {
     /// What no single value shows.
@@ -208,13 +211,14 @@ impl Config {
             if !permissions.contains(&permission.name.as_str()) {
                 let known = permissions.join("`, `");
                 let message = format!("no permission is called `{}`; there are `{known}`", permission.name);
-                return Err((permission.span.clone(), message));
+                return Err((Some(permission.span.clone()), message));
             }
         }
+        self.web.check().map_err(|message| (None, message.to_owned()))?;
         for provider in &self.providers.0 {
             provider.value.check(&provider.name).map_err(|problem| match problem {
-                (Some(span), message) => (span, message),
-                (None, message) => (provider.span.clone(), message),
+                (Some(span), message) => (Some(span), message),
+                (None, message) => (Some(provider.span.clone()), message),
             })?;
         }
         Ok(())

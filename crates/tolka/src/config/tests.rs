@@ -111,6 +111,14 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
         ("[[providers.openai.models]]\nname = \"x\"", "line 1: missing field `id`"),
         ("[[providers.openai.models]]\nid = \"x\"\n[[providers.openai.models]]\nid = \"x\"", "has the model `x` twice"),
         ("[[providers.openai.models]]\nid = \"x\"\nprice = { input = nan }", "a price of `openai/x` is no sum"),
+        ("[web]\nallow = [\"http://a\"]", "line 2: this is no host; write a name or an address"),
+        ("[web]\nallow = \"a\"", "line 2: invalid type"),
+        ("[web]\nsearch = \"bing\"", "line 2: unknown variant `bing`, expected one of `searxng`, `brave`, `tavily`"),
+        ("[web]\nsearch = \"searxng\"", "[web] needs search_url"),
+        ("[web]\nsearch = \"brave\"", "[web] needs search_key"),
+        ("[web]\nsearch_url = \"http://a\"", "[web] says where to search and not what with"),
+        ("[web]\nsearch_url = \"a\"", "line 2: a base URL starts with"),
+        ("[web]\nsearch_key = \"x\"", "line 2: search_key is where the key is"),
         ("model = ", "line 1: "),
         ("[limits]\n[limits]", "line 2: "),
     ];
@@ -135,6 +143,8 @@ fn a_key_in_the_file_is_refused_and_never_repeated() {
         "[providers.openai]\nkey = \"sk-secret-123",
         "[limits]\nsteps = \"sk-secret-123\"",
         "model = \"sk-secret-123\"",
+        "[web]\nsearch = \"brave\"\nsearch_key = \"sk-secret-123\"",
+        "[web]\nsearch_key = \"env:sk-secret-123\"",
     ] {
         let said = mistake(text);
         assert!(said.contains("line "), "{said}");

@@ -81,7 +81,7 @@ impl Endpoint {
     }
 
     /// `path` beneath the base URL; what stands there after `?` stays behind it.
-    pub(super) fn url(&self, path: &str) -> Result<Url, String> {
+    pub(in crate::native) fn url(&self, path: &str) -> Result<Url, String> {
         let mut url = Url::parse(self.base_url.trim()).map_err(|problem| problem.to_string())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err("it has to begin with http:// or https://".to_owned());
@@ -92,7 +92,7 @@ impl Endpoint {
     }
 
     /// The connections; made at the first request, since reading the machine's certificates takes time.
-    pub(super) fn client(&self, url: &Url) -> Result<&Client, String> {
+    pub(in crate::native) fn client(&self, url: &Url) -> Result<&Client, String> {
         self.client.get_or_init(|| self.connector(url)).as_ref().map_err(Clone::clone)
     }
 
@@ -109,7 +109,7 @@ impl Endpoint {
     }
 
     /// Our headers, then those of the settings, which win.
-    pub(super) fn head(&self, own: &[(&'static str, String)]) -> Result<HeaderMap, String> {
+    pub(in crate::native) fn head(&self, own: &[(&'static str, String)]) -> Result<HeaderMap, String> {
         let mut head = HeaderMap::new();
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
         let theirs = self.headers.iter().map(|(name, value)| (name.as_str(), value.expose()));
@@ -140,7 +140,7 @@ impl Endpoint {
     }
 
     /// `text` with nothing in it that is secret.
-    pub(super) fn scrubbed(&self, text: &str) -> String {
+    pub(in crate::native) fn scrubbed(&self, text: &str) -> String {
         self.secrets().iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
     }
 }
@@ -153,12 +153,12 @@ impl fmt::Debug for Endpoint {
 }
 
 /// The address as people may see it: a base URL may have a password or a key in it.
-pub(super) fn shown(url: &Url) -> String {
+pub(in crate::native) fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
 }
 
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(in crate::native) fn is_loopback(url: &Url) -> bool {
     match url.host_str() {
         Some("localhost" | "[::1]") => true,
         Some(host) => host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_loopback()),
@@ -167,7 +167,7 @@ pub(super) fn is_loopback(url: &Url) -> bool {
 }
 
 /// A machine without certificates can still talk to a model of its own.
-fn tls(is_needed: bool) -> Result<ClientConfig, String> {
+pub(in crate::native) fn tls(is_needed: bool) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     if is_needed {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

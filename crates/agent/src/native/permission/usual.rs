@@ -1,7 +1,7 @@
 //! The rules that are there before anybody writes one.
 //!
 //! Looking is free, but for files that hold secrets. Changing files of the workspace is free: every change is shown, and
-//! the checkpoint before the turn takes it back. Commands and what lies outside are asked, for neither can be taken
+//! the checkpoint before the turn takes it back. Commands, what lies outside and the web are asked, for none can be taken
 //! back; but for a few commands that only look.
 
 use super::{Leave, Rule};
@@ -20,6 +20,8 @@ const RULES: &[(&str, &str, Leave)] = &[
     ("artifact", "*", Leave::Allow),
     ("edit", "*", Leave::Allow),
     ("outside", "*", Leave::Ask),
+    ("webfetch", "*", Leave::Ask),
+    ("websearch", "*", Leave::Ask),
     ("bash", "*", Leave::Ask),
     ("bash", "pwd", Leave::Allow),
     ("bash", "true", Leave::Allow),

@@ -15,6 +15,7 @@ use super::field::Fields;
 use super::name::Name;
 use super::{Call, Scene, Tools};
 use super::{artifact, bash, delete, edit, glob, grep, list, outcome, patch, question, read, todo, write};
+use super::{webfetch, websearch};
 use crate::Gone;
 use crate::native::kind::kind_of;
 
@@ -151,6 +152,8 @@ impl Act<'_> {
             Name::TodoWrite => todo::run(self, &fields).await,
             Name::Question => question::run(self, &fields).await,
             Name::Artifact => artifact::run(self, &fields).await,
+            Name::WebFetch => webfetch::run(self, &fields).await,
+            Name::WebSearch => websearch::run(self, &fields).await,
         }
     }
 

@@ -205,6 +205,11 @@ impl Act<'_> {
         .await
     }
 
+    /// Whether fetching from this host was allowed always.
+    pub(super) async fn is_granted_host(&self, host: &str) -> Result<bool, Stop> {
+        self.is_granted("webfetch", vec![vec![host.to_owned()]]).await
+    }
+
     async fn is_granted_exactly(&self, permission: &'static str, patterns: Vec<String>) -> Result<bool, Stop> {
         let (grants, workspace) = (self.tools.settings.grants.clone(), self.workspace());
         let is_it = move |pattern: &String| {

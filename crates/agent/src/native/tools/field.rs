@@ -26,6 +26,10 @@ pub(super) const TODOS: &[&str] = &["todos", "items", "plan"];
 pub(super) const QUESTIONS: &[&str] = &["questions"];
 pub(super) const KIND: &[&str] = &["kind", "type"];
 pub(super) const NAME: &[&str] = &["name", "title"];
+pub(super) const URL: &[&str] = &["url", "uri", "link"];
+pub(super) const FORMAT: &[&str] = &["format"];
+pub(super) const QUERY: &[&str] = &["query", "q", "search"];
+pub(super) const COUNT: &[&str] = &["numResults", "num_results", "count", "max_results"];
 
 #[derive(Debug)]
 pub(super) struct Fields(Map<String, Value>);

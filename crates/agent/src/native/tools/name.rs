@@ -14,6 +14,8 @@ pub(super) enum Name {
     TodoWrite,
     Question,
     Artifact,
+    WebFetch,
+    WebSearch,
 }
 
 /// What rules call the reading of what lies outside of the workspace.
@@ -32,7 +34,7 @@ pub fn permissions() -> Vec<&'static str> {
 
 impl Name {
     /// In the order in which a model is offered them.
-    pub(super) const ALL: [Name; 12] = [
+    pub(super) const ALL: [Name; 14] = [
         Name::Bash,
         Name::Read,
         Name::Write,
@@ -45,6 +47,8 @@ impl Name {
         Name::TodoWrite,
         Name::Question,
         Name::Artifact,
+        Name::WebFetch,
+        Name::WebSearch,
     ];
 
     /// Models do not agree on capitals.
@@ -66,6 +70,8 @@ impl Name {
             Name::TodoWrite => "todowrite",
             Name::Question => "question",
             Name::Artifact => "artifact",
+            Name::WebFetch => "webfetch",
+            Name::WebSearch => "websearch",
         }
     }
 
@@ -87,7 +93,9 @@ impl Name {
             | Name::List
             | Name::TodoWrite
             | Name::Question
-            | Name::Artifact => false,
+            | Name::Artifact
+            | Name::WebFetch
+            | Name::WebSearch => false,
         }
     }
 }

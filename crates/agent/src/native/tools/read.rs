@@ -1,6 +1,6 @@
 //! `read`: lines of a file with their numbers, or a picture.
 
-mod kind;
+pub(super) mod kind;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What is in a file, from its bytes: an ending says what somebody wished.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::native::tools) enum Kind {
     Text,
     /// Text of another encoding, or a few broken letters.
     BrokenText,
@@ -34,7 +34,7 @@ const SIGNS: &[(&[u8], Kind)] = &[
 ];
 
 impl Kind {
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(in crate::native::tools) fn of(bytes: &[u8]) -> Self {
         if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
             return Kind::Picture("image/webp");
         }
