@@ -201,7 +201,7 @@ async fn plan_mode_only_looks() {
     hall.call("read", json!({ "filePath": "a" })).await.went_well();
     assert!(hall.workspace.join("a").exists() && !hall.workspace.join("b").exists());
     let offered: Vec<_> = hall.tools.specs("plan").into_iter().map(|spec| spec.name).collect();
-    assert_eq!(offered, ["bash", "read", "glob", "grep", "list", "todowrite", "question", "artifact"]);
+    assert_eq!(offered, ["bash", "read", "glob", "grep", "list", "todowrite", "question", "artifact", "webfetch"]);
     assert_eq!(hall.tools.specs("build").len(), 12);
 }
 
