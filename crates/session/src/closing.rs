@@ -12,7 +12,7 @@ use tolka_agent::Ended;
 use tolka_facts::event::{Changes, CheckpointSaved, FileChanged, FileOperation, FileStat, Moment};
 use tolka_facts::{BlobRef, Draft, Hash, TurnId};
 use tolka_workspace::checkpoint::{FileChange, LeftOut};
-use tolka_workspace::{CheckpointError, Saved, diff, limits};
+use tolka_workspace::{CheckpointError, Saved, diff, limits, names};
 
 use crate::saving::{Outcome, Work, warning};
 use crate::told::Told;
@@ -91,7 +91,7 @@ impl Closing {
         ended: Ended,
     ) -> Result<Self, Box<Ended>> {
         let Some(before) = work.before.clone() else { return Err(Box::new(ended)) };
-        let told = told.iter().filter_map(|path| work.store.folder.inside(path.as_ref())).collect();
+        let told = told.iter().filter_map(|path| work.store.folder.told_inside(path)).collect();
         let base = base.unwrap_or_else(|| before.clone());
         let source = Arc::new(Source { work, before, base, told });
         let until = match course {
@@ -219,7 +219,7 @@ fn is_of_mode(change: &FileChange) -> bool {
 /// Of very many the first, and how many there are.
 pub(crate) fn listed(changes: &[FileChange], is_told: impl Fn(&FileChange) -> bool) -> Changes {
     let stat = |change: &FileChange| FileStat {
-        path: change.path.to_string_lossy().into_owned(),
+        path: names::told(&change.path),
         operation: change.operation,
         added: change.added,
         removed: change.removed,
@@ -236,19 +236,19 @@ pub(crate) fn listed(changes: &[FileChange], is_told: impl Fn(&FileChange) -> bo
 /// Changes that nobody told, as a tool would have told them.
 async fn news(work: &Work, before: &str, after: &str, untold: &[&FileChange]) -> Result<Told, CheckpointError> {
     let (checkpoints, folder) = (&work.store.checkpoints, &work.store.folder);
-    let paths: Vec<String> = untold.iter().map(|change| change.path.to_string_lossy().into_owned()).collect();
+    let paths: Vec<PathBuf> = untold.iter().map(|change| change.path.clone()).collect();
     if paths.is_empty() {
         return Ok(Told::default());
     }
     let old = checkpoints.contents(&folder.named, before, &paths).await?;
     let new = checkpoints.contents(&folder.named, after, &paths).await?;
     let changes: Vec<FileChange> = untold.iter().map(|change| (*change).clone()).collect();
-    let named = folder.named.clone();
+    let folder = folder.clone();
     let telling = tokio::task::spawn_blocking(move || {
         let (mut told, mut left) = (Told::default(), TOLD_BYTES);
         for ((change, path), (old, new)) in changes.iter().zip(&paths).zip(old.into_iter().zip(new)) {
             let mut fact = FileChanged {
-                path: named.join(&change.path).to_string_lossy().into_owned(),
+                path: folder.telling(path),
                 operation: change.operation,
                 before: None,
                 after: None,
@@ -263,7 +263,7 @@ async fn news(work: &Work, before: &str, after: &str, untold: &[&FileChange]) ->
                 continue;
             }
             left -= size;
-            fact.diff = difference(path, old.as_deref(), new.as_deref()).map(Into::into);
+            fact.diff = difference(&names::told(path), old.as_deref(), new.as_deref()).map(Into::into);
             (fact.before, fact.after) = (old.as_deref().map(blob), new.as_deref().map(blob));
             told.push_contents(Draft::tolka(fact), [old, new].into_iter().flatten().collect());
         }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tolka_facts::SessionId;
+use tolka_workspace::names::{meant, told};
 
 /// A disk that is there answers in no time.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -104,6 +105,19 @@ impl Folder {
         }
         let path = plain(path)?;
         [&self.canonical, &self.named].into_iter().find_map(|root| path.strip_prefix(root).ok().map(Path::to_owned))
+    }
+}
+
+impl Folder {
+    /// The same of a path as facts have it.
+    pub(crate) fn told_inside(&self, path: &str) -> Option<PathBuf> {
+        let inside = self.inside(Path::new(path))?;
+        Some(inside.to_str().map(meant).unwrap_or(inside))
+    }
+
+    /// A path inside, for facts that name whole ones.
+    pub(crate) fn telling(&self, path: &Path) -> String {
+        self.named.join(told(path)).to_string_lossy().into_owned()
     }
 }
 

@@ -13,6 +13,7 @@ mod job;
 mod notes;
 mod prepare;
 mod restoring;
+mod unsaved;
 mod work;
 
 use tolka_facts::event::Overwrite;
@@ -116,7 +117,7 @@ impl Desk {
             return Ok(Preview { message, messages, ..Preview::default() });
         };
         let now = study.look("Before a look at what would go back").await?;
-        let plan = study.plan(target, &now.commit, request.overwrite.clone()).await?;
+        let plan = study.plan((target, &now.commit), request.overwrite.clone(), Some(goal.since)).await?;
         Ok(Preview { checkpoint, message, files: plan.steps, kept: plan.kept, messages })
     }
 

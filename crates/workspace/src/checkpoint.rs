@@ -20,6 +20,7 @@ mod index;
 mod left_out;
 mod links;
 mod listing;
+mod modes;
 mod obstacle;
 mod place;
 mod plan;
@@ -197,16 +198,17 @@ impl Checkpoints {
 
     /// What files held when a snapshot was taken, in the order of `paths`, which are from the workspace on. `None`: there
     /// was no such file (a link is none), or it is too large to be of use.
-    pub async fn contents(
+    pub async fn contents<P: AsRef<Path> + Sync>(
         &self,
         workspace: &Path,
         commit: &str,
-        paths: &[String],
+        paths: &[P],
     ) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
         // To be dropped with this future, which ends git.
         let (_wanted, halt) = Halt::within(READING);
         let git = self.reader(workspace, &[commit], &halt).await?.git;
-        contents::read(&git, commit, paths, &halt).await
+        let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
+        contents::read(&git, commit, &paths, &halt).await
     }
 
     fn shared(&self, place: &Place) -> Shared {

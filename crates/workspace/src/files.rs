@@ -8,7 +8,6 @@
 mod write;
 
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -182,28 +181,6 @@ impl Files {
         let path = self.relative(path)?;
         write::remove_link(&self.folder, &path, target)
     }
-}
-
-/// A path as it is shown: as it is, or quoted as git does where it holds what no line of text can. What is quoted is the
-/// name of no other file.
-pub(crate) fn shown(path: &Path) -> String {
-    let is_plain = |text: &&str| !text.starts_with('"') && !text.chars().any(char::is_control);
-    if let Some(plain) = path.to_str().filter(is_plain) {
-        return plain.to_owned();
-    }
-    let mut out = "\"".to_owned();
-    for chunk in path.as_os_str().as_bytes().utf8_chunks() {
-        for c in chunk.valid().chars() {
-            match c {
-                '\\' | '"' => out.extend(['\\', c]),
-                c if c.is_control() => out.extend(c.escape_default()),
-                c => out.push(c),
-            }
-        }
-        out.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-    }
-    out.push('"');
-    out
 }
 
 fn misnamed(path: &str, problem: &'static str) -> FileError {

@@ -17,6 +17,7 @@ pub mod edit;
 pub mod files;
 pub mod folder;
 pub mod limits;
+pub mod names;
 pub mod obeyed;
 pub mod patch;
 pub mod search;

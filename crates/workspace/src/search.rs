@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::files::shown;
+use crate::names::shown;
 use walk::{Meeting, Start};
 
 pub use grep::grep;

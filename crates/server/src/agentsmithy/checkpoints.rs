@@ -10,6 +10,7 @@ use tolka_facts::event::{KeptWhy, Overwrite};
 use tolka_facts::{SessionId, Tip};
 use tolka_session::{Between, Point, PointKind, RewindRequest, Rewinding, SessionError, Target, What};
 use tolka_workspace::checkpoint::{FileDiff, Kept, Step};
+use tolka_workspace::names::told;
 
 use super::{Answered, find};
 use crate::app::App;
@@ -78,7 +79,7 @@ pub(super) async fn session(State(app): State<App>, Path(id): Path<String>) -> A
 
 fn changed_file(FileDiff { change, patch, before, is_too_large }: &FileDiff) -> Value {
     json!({
-        "path": change.path.to_string_lossy(),
+        "path": told(&change.path),
         "status": status(change.operation),
         "additions": change.added,
         "deletions": change.removed,
@@ -132,10 +133,8 @@ pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>) -> Ans
 
 /// What was done and what was not: the real server restores what it can and says nothing of the rest.
 fn with_files(mut shown: Value, done: &Rewinding) -> Value {
-    let file =
-        |Step { path, operation, .. }: &Step| json!({ "path": path.to_string_lossy(), "status": status(*operation) });
-    let kept =
-        |Kept { path, why }: &Kept| json!({ "path": path.to_string_lossy(), "why": why, "message": because(*why) });
+    let file = |Step { path, operation, .. }: &Step| json!({ "path": told(path), "status": status(*operation) });
+    let kept = |Kept { path, why }: &Kept| json!({ "path": told(path), "why": why, "message": because(*why) });
     shown["files"] = done.files.iter().map(file).collect();
     shown["kept"] = done.kept.iter().map(kept).collect();
     shown

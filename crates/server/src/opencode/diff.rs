@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tolka_facts::MessageId;
 use tolka_session::{Between, SessionError};
 use tolka_workspace::checkpoint::FileDiff;
+use tolka_workspace::names::told;
 
 use super::query::Params;
 use super::{Answered, session_row};
@@ -35,7 +36,7 @@ pub(super) async fn list(State(app): State<App>, Path(id): Path<String>, params:
 /// A file that is no text, or too large for one, has an empty patch, as on the real server.
 fn shape(FileDiff { change, patch, .. }: &FileDiff) -> Value {
     json!({
-        "file": change.path.to_string_lossy(),
+        "file": told(&change.path),
         "patch": patch.as_deref().unwrap_or_default(),
         "additions": change.added,
         "deletions": change.removed,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tolka_facts::{MessageId, SessionId};
 use tolka_session::{Between, Point, PointKind};
 use tolka_workspace::checkpoint::FileDiff;
+use tolka_workspace::names::told;
 
 use super::{limit, number};
 use crate::app::App;
@@ -99,7 +100,7 @@ fn shown(point: &Point) -> Value {
 fn file(diff: &FileDiff) -> Value {
     let change = &diff.change;
     let mut shown = json!({
-        "path": change.path.to_string_lossy(),
+        "path": told(&change.path),
         "operation": change.operation,
         "added": change.added,
         "removed": change.removed,

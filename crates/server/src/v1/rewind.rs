@@ -10,6 +10,7 @@ use tolka_facts::event::{KeptWhy, Overwrite};
 use tolka_facts::{MessageId, SessionId};
 use tolka_session::{ForkRequest, ForkWorkspace, Preview, RewindRequest, Rewinding, Target, Undo, What};
 use tolka_workspace::checkpoint::{Kept, Step};
+use tolka_workspace::names::told;
 
 use super::sessions::flag;
 use super::{number, shapes};
@@ -161,7 +162,7 @@ fn done(rewinding: &Rewinding) -> Value {
 fn files(steps: &[Step]) -> Vec<Value> {
     let shown = |step: &Step| {
         json!({
-            "path": step.path.to_string_lossy(),
+            "path": told(&step.path),
             "operation": step.operation,
             "added": step.added,
             "removed": step.removed,
@@ -171,7 +172,7 @@ fn files(steps: &[Step]) -> Vec<Value> {
 }
 
 fn kept(kept: &[Kept]) -> Vec<Value> {
-    let shown = |kept: &Kept| json!({ "path": kept.path.to_string_lossy(), "why": kept.why, "words": words(kept.why) });
+    let shown = |kept: &Kept| json!({ "path": told(&kept.path), "why": kept.why, "words": words(kept.why) });
     kept.iter().map(shown).collect()
 }
 

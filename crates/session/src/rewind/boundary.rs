@@ -54,7 +54,7 @@ impl History {
         }
         let checkpoint = target.or_else(|| before(rewinds));
         let message = self.prompt_of_turn(from).await?;
-        Ok(Step::To(Goal { checkpoint, message, from: Some(from) }))
+        Ok(Step::To(Goal { checkpoint, message, from: Some(from), since: from }))
     }
 }
 

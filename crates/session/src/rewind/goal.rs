@@ -16,6 +16,8 @@ pub(crate) struct Goal {
     pub(crate) message: Option<MessageId>,
     /// Where its turn started.
     pub(crate) from: Option<u64>,
+    /// What turns did from here on is taken back.
+    pub(crate) since: u64,
 }
 
 impl History {
@@ -31,7 +33,7 @@ impl History {
                 (base.seq, Some(base.checkpoint.clone()))
             }
         };
-        let mut goal = Goal { checkpoint, message: None, from: None };
+        let mut goal = Goal { checkpoint, message: None, from: None, since: seq };
         if request.what == What::Conversation {
             goal.checkpoint = None;
         }

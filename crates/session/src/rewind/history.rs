@@ -9,6 +9,7 @@ use tolka_facts::event::{Changes, FileChanged, FileOperation, Moment as Why, Rew
 use tolka_facts::{BlobRef, Event, Fact, Head, SessionId, Time, TurnId};
 use tolka_journal::{Journal, JournalError, Mark, MarkKind, Scope, SessionQuery, SessionRow};
 use tolka_workspace::checkpoint::{Content, Wrote};
+use tolka_workspace::names::meant;
 
 use super::chain::{Company, Foreign, Kind, Moment};
 use crate::grounds::{Folder, are_kin};
@@ -112,14 +113,14 @@ impl History {
     }
 
     /// What facts in `from..until` tell was made of files.
-    async fn wrote(&self, from: u64, until: u64) -> Result<HashMap<PathBuf, Wrote>, JournalError> {
+    pub(crate) async fn wrote(&self, from: u64, until: u64) -> Result<HashMap<PathBuf, Wrote>, JournalError> {
         let (scope, mut after) = (Scope::Session(self.session.clone()), from);
         let mut wrote: HashMap<PathBuf, Wrote> = HashMap::new();
         loop {
             let page = self.journal.read(&scope, after, PAGE).await?;
             for entry in page.iter().filter(|entry| entry.place < until) {
                 let Event::FileChanged(change) = &entry.fact.event else { continue };
-                let Some(path) = self.folder.inside(change.path.as_ref()) else { continue };
+                let Some(path) = self.folder.told_inside(&change.path) else { continue };
                 match wrote.entry(path) {
                     Entry::Occupied(mut known) => known.get_mut().then(told(change)),
                     Entry::Vacant(new) => {
@@ -232,7 +233,7 @@ impl History {
 /// The files that are known to be the turn's: those that it told, and all if nobody was beside it.
 fn known(changes: &Changes, company: Company) -> HashSet<PathBuf> {
     let is_alone = company == Company::Alone;
-    changes.files.iter().filter(|file| is_alone || file.told).map(|file| PathBuf::from(&file.path)).collect()
+    changes.files.iter().filter(|file| is_alone || file.told).map(|file| meant(&file.path)).collect()
 }
 
 fn told(change: &FileChanged) -> Wrote {
@@ -249,6 +250,6 @@ fn told(change: &FileChanged) -> Wrote {
 
 fn restored(target: &str, files: &[String], changes: Option<&Changes>) -> Kind {
     let is_whole = changes.is_some_and(|changes| changes.count == files.len() as u64);
-    let files = is_whole.then(|| files.iter().map(PathBuf::from).collect());
+    let files = is_whole.then(|| files.iter().map(|path| meant(path)).collect());
     Kind::Restored { target: Some(target.to_owned()), files }
 }

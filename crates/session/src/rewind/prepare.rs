@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tolka_facts::event::{Overwrite, RewindStarted};
+use tolka_facts::event::{KeptWhy, Overwrite, RewindStarted};
 use tolka_facts::{Head, Time, Tip};
 use tolka_journal::{Journal, MarkKind};
 use tolka_workspace::Saved;
-use tolka_workspace::checkpoint::{Plan, PlanRequest, Span};
+use tolka_workspace::checkpoint::{Kept, Plan, PlanRequest, Span};
 
 use super::boundary::{Step, undone};
 use super::chain::{Company, Kind, Moment, is_certain, spans};
@@ -69,8 +69,17 @@ impl Study {
     }
 
     /// What a restore from `now` to `target` may do. It comes out the same for a restore that was cut off.
-    pub(crate) async fn plan(&self, target: &str, now: &str, overwrite: Overwrite) -> Result<Plan, SessionError> {
-        self.plan_in(target, now, overwrite, false).await
+    /// `since`: where the first turn that is taken back began, where that is known better than by the target.
+    pub(crate) async fn plan(
+        &self,
+        (target, now): (&str, &str),
+        overwrite: Overwrite,
+        since: Option<u64>,
+    ) -> Result<Plan, SessionError> {
+        let mut plan = self.plan_in(target, now, overwrite, false).await?;
+        let unsaved = self.unsaved(&plan, since).await?;
+        plan.kept.extend(unsaved.into_iter().map(|path| Kept { path, why: KeptWhy::NotSaved }));
+        Ok(plan)
     }
 
     /// The same in the middle of a turn, for a look.
@@ -135,17 +144,18 @@ pub(crate) async fn prepare(
     order: Order,
 ) -> Result<Prepared, SessionError> {
     let stay = grounds.enter(&study.history.session, study.history.folder.canonical.clone());
-    let mut started = intent(&study, &tip, order).await?;
+    let (mut started, since) = intent(&study, &tip, order).await?;
     let Some(target) = started.checkpoint.clone() else {
         return Ok(Prepared { study, stay, started, files: None });
     };
     let now = study.save("Before going back").await?;
-    let plan = study.plan(&target, &now.commit, started.overwrite.clone()).await?;
+    let plan = study.plan((&target, &now.commit), started.overwrite.clone(), since).await?;
     started.before = Some(now.commit.clone());
     Ok(Prepared { study, stay, started, files: Some((now, plan)) })
 }
 
-async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<RewindStarted, SessionError> {
+/// What is written down, and from where on turns are taken back.
+async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<(RewindStarted, Option<u64>), SessionError> {
     let nothing = RewindStarted {
         checkpoint: None,
         message: None,
@@ -158,12 +168,16 @@ async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<RewindStarted,
     let (request, resets) = match order {
         Order::Back(undo, overwrite) => {
             let (undoes, checkpoint) = undone(tip, undo)?;
-            return Ok(RewindStarted { checkpoint, overwrite, undoes: Some(undoes), ..nothing });
+            return Ok((RewindStarted { checkpoint, overwrite, undoes: Some(undoes), ..nothing }, Some(undoes)));
         }
         Order::Boundary(message, what) => {
             return Ok(match study.history.step_to(tip, message, what).await? {
-                Step::Back(undoes, checkpoint) => RewindStarted { checkpoint, undoes: Some(undoes), ..nothing },
-                Step::To(Goal { checkpoint, message, from }) => RewindStarted { checkpoint, message, from, ..nothing },
+                Step::Back(undoes, checkpoint) => {
+                    (RewindStarted { checkpoint, undoes: Some(undoes), ..nothing }, Some(undoes))
+                }
+                Step::To(Goal { checkpoint, message, from, since }) => {
+                    (RewindStarted { checkpoint, message, from, ..nothing }, Some(since))
+                }
             });
         }
         Order::To(request) => (request, false),
@@ -174,7 +188,8 @@ async fn intent(study: &Study, tip: &Tip, order: Order) -> Result<RewindStarted,
     };
     let goal = study.history.goal(tip, &request).await?;
     let (checkpoint, message, from) = (goal.checkpoint, goal.message, goal.from);
-    Ok(RewindStarted { checkpoint, message, from, overwrite: request.overwrite, resets, ..nothing })
+    let started = RewindStarted { checkpoint, message, from, overwrite: request.overwrite, resets, ..nothing };
+    Ok((started, Some(goal.since)))
 }
 
 pub(crate) fn pruned(instead: &str) -> SessionError {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tolka_facts::Draft;
 use tolka_facts::event::{Changes, FileStat, KeptFile, KeptWhy, RewindStarted, Rewound, Unrewound};
 use tolka_workspace::checkpoint::{Kept, Plan, Restored, Step};
+use tolka_workspace::names::told;
 use tolka_workspace::{CheckpointError, Saved};
 
 use super::Rewinding;
@@ -42,7 +43,7 @@ impl Done {
     /// As the fact that ends the rewind tells it.
     pub(crate) fn fact(&self, started: &RewindStarted) -> Draft {
         let Restored { done, kept } = &self.restored;
-        let files = done.iter().take(NAMED).map(|step| step.path.to_string_lossy().into_owned()).collect();
+        let files = done.iter().take(NAMED).map(|step| told(&step.path)).collect();
         let kept = kept.iter().take(NAMED).map(kept_file).collect();
         let changes = started.checkpoint.as_ref().filter(|_| !self.is_unknown).map(|_| changes(done));
         let (checkpoint, before) = (started.checkpoint.clone(), started.before.clone());
@@ -98,11 +99,16 @@ pub(crate) async fn restore(study: &Study, plan: &Plan, base: Option<&str>) -> R
 /// Goes on with a restore that was cut off or has failed, from the fact that began it.
 pub(crate) async fn resume(study: &Study, started: &RewindStarted, base: Option<&str>) -> Result<Done, Setback> {
     let (Some(target), Some(now)) = (&started.checkpoint, &started.before) else { return Ok(Done::default()) };
-    match study.plan(target, now, started.overwrite.clone()).await {
+    match study.plan((target, now), started.overwrite.clone(), since(started)).await {
         Ok(plan) => restore(study, &plan, base).await,
         Err(error) if is_final(&error) => give_up(study, started, error).await,
         Err(error) => Err(Setback::Unfinished(error)),
     }
+}
+
+/// Where the turns begin that it takes back, if it says so.
+fn since(started: &RewindStarted) -> Option<u64> {
+    started.undoes.or(started.from)
 }
 
 /// What there is to tell of a restore that will not be finished.
@@ -117,7 +123,8 @@ pub(crate) async fn give_up(study: &Study, started: &RewindStarted, why: Session
         Err(CheckpointError::Unknown { .. }) => return Err(Setback::Lost(why)),
         Ok(_) | Err(_) => {}
     }
-    let Ok(plan) = study.plan(target, now, started.overwrite.clone()).await else { return Ok(unknown(Some(after))) };
+    let plan = study.plan((target, now), started.overwrite.clone(), since(started)).await;
+    let Ok(plan) = plan else { return Ok(unknown(Some(after))) };
     match salvage(store, &plan, &after).await {
         Some(restored) if restored.done.is_empty() => Err(Setback::Untouched(why)),
         Some(restored) => Ok(Done { restored, after: Some(after.commit), ..Done::default() }),
@@ -151,12 +158,12 @@ async fn total(store: &Store, base: Option<&str>, after: Option<&Saved>) -> Opti
 }
 
 fn kept_file(kept: &Kept) -> KeptFile {
-    KeptFile { path: kept.path.to_string_lossy().into_owned(), why: kept.why }
+    KeptFile { path: told(&kept.path), why: kept.why }
 }
 
 pub(crate) fn changes(steps: &[Step]) -> Changes {
     let stat = |step: &Step| FileStat {
-        path: step.path.to_string_lossy().into_owned(),
+        path: told(&step.path),
         operation: step.operation,
         added: step.added,
         removed: step.removed,

@@ -6,6 +6,7 @@ mod boundary;
 mod chance;
 mod crash;
 mod neighbours;
+mod odd;
 mod points;
 mod pruned;
 mod settled;

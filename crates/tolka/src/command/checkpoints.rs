@@ -192,7 +192,7 @@ impl Checkpoints {
         }
         for diff in &diffs {
             let change = &diff.change;
-            let path = change.path.to_string_lossy();
+            let path = tolka_workspace::names::told(&change.path);
             print::line(words::step(&path, found::operation(change.operation), change.added, change.removed))?;
             if let (true, Some(patch)) = (with_diff, &diff.patch) {
                 patch.lines().try_for_each(|line| print::line(words::coloured(&plain(line), is_coloured())))?;

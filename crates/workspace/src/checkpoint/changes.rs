@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tolka_facts::event::FileOperation;
 
+use raw::entries;
 pub(super) use raw::{Difference, Entry, Kind, between, files, in_spans};
 
 use super::files::blocking;
@@ -15,7 +16,7 @@ use super::git::{Git, Halt};
 use super::place::Place;
 use super::{CheckpointError, Checkpoints, READING, is_name};
 use crate::diff::unified;
-use crate::files::shown;
+use crate::names::told;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
@@ -68,6 +69,22 @@ impl Checkpoints {
             .await
     }
 
+    /// Those of `paths` that are files or links in none of these snapshots.
+    pub async fn in_none(
+        &self,
+        workspace: &Path,
+        commits: &[&str],
+        mut paths: Vec<PathBuf>,
+    ) -> Result<Vec<PathBuf>, CheckpointError> {
+        let (_wanted, halt) = Halt::within(READING);
+        let git = self.reader(workspace, commits, &halt).await?.git;
+        for commit in commits {
+            let found = entries(&git, commit, &paths, &halt).await?;
+            paths.retain(|path| !found.contains_key(path));
+        }
+        Ok(paths)
+    }
+
     /// Git for what only reads objects, which never change: neither the index nor the workspace is needed, nor a lock.
     /// All `commits` are names, though nobody may know them.
     pub(super) async fn reader(
@@ -115,7 +132,7 @@ fn diff(difference: Difference, texts: texts::Texts) -> FileDiff {
         let before = before.filter(|_| !change.is_binary);
         return FileDiff { change, patch: None, before, is_too_large };
     }
-    let path = change.path.to_str().map_or_else(|| shown(&change.path), str::to_owned);
+    let path = told(&change.path);
     let patch = Some(unified(&path, before.as_deref(), after.as_deref()).text);
     FileDiff { change, patch, before, is_too_large }
 }

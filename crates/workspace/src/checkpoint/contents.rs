@@ -1,10 +1,12 @@
 //! What files held when a snapshot was taken.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 
 use super::CheckpointError;
 use super::git::{Git, Halt};
-use crate::folder::relative;
 use crate::limits;
 
 /// For the kernel's limit on arguments, which is far higher.
@@ -14,7 +16,7 @@ const ARGUMENTS: usize = 64 << 10;
 pub(super) async fn read(
     git: &Git,
     commit: &str,
-    paths: &[String],
+    paths: &[&Path],
     halt: &Halt,
 ) -> Result<Vec<Option<Vec<u8>>>, CheckpointError> {
     let mut contents = vec![None; paths.len()];
@@ -24,14 +26,15 @@ pub(super) async fn read(
     while from < paths.len() {
         let mut bytes = 0;
         let fit = paths[from..].iter().take_while(|path| {
-            bytes += path.len() + 1;
+            bytes += path.as_os_str().len() + 1;
             bytes <= ARGUMENTS
         });
         let to = from + fit.count().max(1);
         let found = blobs(git, commit, &paths[from..to], halt).await?;
         for (index, path) in paths[from..to].iter().enumerate() {
-            if let Some(blob) =
-                found.get(path.as_bytes()).filter(|blob| blob.size as u64 <= limits::KEPT && blob.size <= left)
+            if let Some(blob) = found
+                .get(path.as_os_str().as_bytes())
+                .filter(|blob| blob.size as u64 <= limits::KEPT && blob.size <= left)
             {
                 left -= blob.size;
                 wanted.push((from + index, blob.name.clone()));
@@ -73,14 +76,18 @@ struct Blob {
 async fn blobs(
     git: &Git,
     commit: &str,
-    paths: &[String],
+    paths: &[&Path],
     halt: &Halt,
 ) -> Result<HashMap<Vec<u8>, Blob>, CheckpointError> {
     // To git one that leads out is an error, and one with a slash at its end a folder's content. Neither names a file.
-    let is_plain = |path: &&str| relative(path).is_some_and(|plain| plain.as_os_str() == *path && *path != ".");
-    let paths = paths.iter().map(String::as_str).filter(is_plain);
-    let args: Vec<&str> = ["ls-tree", "-z", "-l", "--full-tree", commit, "--"].into_iter().chain(paths).collect();
-    if args.last() == Some(&"--") {
+    let is_plain = |path: &&&Path| {
+        let is_normal = path.components().all(|part| matches!(part, Component::Normal(_)));
+        is_normal && !path.as_os_str().is_empty() && path.components().as_path().as_os_str() == path.as_os_str()
+    };
+    let paths = paths.iter().filter(is_plain).map(|path| path.as_os_str());
+    let fixed = ["ls-tree", "-z", "-l", "--full-tree", commit, "--"].into_iter().map(OsStr::new);
+    let args: Vec<&OsStr> = fixed.chain(paths).collect();
+    if args.last() == Some(&OsStr::new("--")) {
         return Ok(HashMap::new());
     }
     let output = git.run(&args, b"", halt).await?;

@@ -3,12 +3,13 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode, percent_encode};
 
 use super::CheckpointError;
 use super::git::{Git, Halt};
+use super::modes::Modes;
 
 /// A commit's message names them all, so there must be an end to it.
 const MOST: usize = 10_000;
@@ -35,11 +36,11 @@ pub enum LeftOutWhy {
 
 impl LeftOut {
     pub(super) fn too_large(path: &[u8], size: u64) -> Self {
-        LeftOut { path: path_of(path), size, why: LeftOutWhy::TooLarge }
+        LeftOut { path: exact(path), size, why: LeftOutWhy::TooLarge }
     }
 
     pub(super) fn unreadable(path: &[u8], size: u64) -> Self {
-        LeftOut { path: path_of(path), size, why: LeftOutWhy::Unreadable }
+        LeftOut { path: exact(path), size, why: LeftOutWhy::Unreadable }
     }
 
     fn line(&self) -> String {
@@ -47,7 +48,7 @@ impl LeftOut {
             LeftOutWhy::TooLarge => "too-large",
             LeftOutWhy::Unreadable => "unreadable",
         };
-        format!("{TRAILER}{why} {} {}\n", self.size, percent_encode(self.path.as_os_str().as_bytes(), ODD))
+        format!("{TRAILER}{why} {} {}\n", self.size, encoded(&self.path))
     }
 
     fn of_line(line: &str) -> Option<Self> {
@@ -58,7 +59,7 @@ impl LeftOut {
             _ => return None,
         };
         let size = words.next()?.parse().ok()?;
-        let path = path_of(&percent_decode(words.next()?.as_bytes()).collect::<Vec<_>>());
+        let path = path_of(words.next()?);
         Some(LeftOut { path, size, why })
     }
 }
@@ -89,6 +90,7 @@ pub(super) struct About {
     /// The name of its tree.
     pub(super) tree: String,
     pub(super) left_out: Vec<LeftOut>,
+    pub(super) modes: Modes,
 }
 
 impl About {
@@ -103,11 +105,23 @@ impl About {
         let tree = head.lines().next()?.strip_prefix("tree ")?.to_owned();
         // The first line is for people, and may say anything.
         let left_out = message.lines().skip(1).filter_map(LeftOut::of_line).collect();
-        Some(About { tree, left_out })
+        let mut modes = Modes::default();
+        message.lines().skip(1).for_each(|line| modes.take(line));
+        Some(About { tree, left_out, modes })
     }
 }
 
-fn path_of(bytes: &[u8]) -> PathBuf {
+/// A path that stands in one line, whatever it is made of.
+pub(super) fn encoded(path: &Path) -> impl std::fmt::Display {
+    percent_encode(path.as_os_str().as_bytes(), ODD)
+}
+
+/// The path that was encoded.
+pub(super) fn path_of(encoded: &str) -> PathBuf {
+    exact(&percent_decode(encoded.as_bytes()).collect::<Vec<_>>())
+}
+
+fn exact(bytes: &[u8]) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.to_owned()))
 }
 
@@ -127,7 +141,7 @@ mod tests {
                 false => LeftOut::unreadable(path, *size),
             }).collect::<Vec<_>>();
             let object = format!("tree abc\nauthor x\n\nLeft-Out: unreadable 1 words\n\nTaken-At: 1\n{}", trailers(&left_out));
-            prop_assert_eq!(About::of(&object), Some(About { tree: "abc".to_owned(), left_out }));
+            prop_assert_eq!(About::of(&object), Some(About { tree: "abc".to_owned(), left_out, modes: Modes::default() }));
         }
     }
 

@@ -26,7 +26,7 @@ use verdict::Evidence;
 use super::changes::{Difference, between, in_spans};
 use super::git::{Git, Halt};
 use super::{CheckpointError, Checkpoints};
-use crate::files::shown;
+use crate::names::{meant, shown};
 
 /// How long making a plan may take: every file that differs is read, for its lines.
 const PLANNING: Duration = Duration::from_secs(60);
@@ -148,7 +148,7 @@ fn step(difference: &Difference) -> Step {
 fn is_said(overwrite: &Overwrite, path: &Path) -> bool {
     match overwrite {
         Overwrite::Nothing => false,
-        Overwrite::These(paths) => paths.iter().any(|named| Path::new(named) == path || *named == shown(path)),
+        Overwrite::These(paths) => paths.iter().any(|named| meant(named) == path || *named == shown(path)),
         Overwrite::All => true,
     }
 }

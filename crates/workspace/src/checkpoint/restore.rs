@@ -27,6 +27,7 @@ use tolka_facts::event::{FileOperation, KeptWhy};
 use super::changes::{Difference, Reader, between};
 use super::files::blocking;
 use super::git::{Git, Halt};
+use super::modes::Modes;
 use super::plan::Rules;
 use super::store::Keep;
 use super::{CheckpointError, Checkpoints, Kept, Plan, Step, space};
@@ -52,11 +53,14 @@ impl Checkpoints {
         let shared = self.shared(&reader.place);
         let mut alone = halt.wait(shared.lock_owned()).await?;
         let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
-        let (differences, stays) = tokio::join!(
+        let target = [plan.target.as_str()];
+        let (differences, stays, modes) = tokio::join!(
             between(&reader.git, &plan.now, &plan.target, &paths, &halt),
             stays(&reader.git, plan, &halt),
+            Modes::of(&reader.git, &target, &halt),
         );
         let (tasks, stays) = (tasks(plan, differences?), stays?);
+        let modes = modes?.pop().unwrap_or_default();
         let (stop, Reader { git, place }) = (Stop::default(), reader);
         let (stopped, folder, key) = (stop.0.clone(), place.workspace, format!("{}{}", plan.target, plan.now));
         let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
@@ -65,7 +69,7 @@ impl Checkpoints {
                 store.moved();
             }
             let root = Folder::open(&folder).map_err(|error| unusable(folder, error))?;
-            let fates = Carry::new(&root, &store, key, stopped)?.out(&tasks, &stays);
+            let fates = Carry::new(&root, &store, key, stopped, &modes)?.out(&tasks, &stays);
             // Whoever waits to save may do so when the last file is written, whatever has become of the one who asked.
             drop(alone);
             fates

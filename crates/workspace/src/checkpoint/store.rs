@@ -20,6 +20,7 @@ use super::files::{self, Identity, blocking};
 use super::git::{Git, Halt, IN_ORDER, Output};
 use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
+use super::modes::Modes;
 use super::place::Place;
 use super::seed;
 use super::space::{self, Thrift};
@@ -77,6 +78,7 @@ struct Tree {
     name: String,
     files: u64,
     left_out: Vec<LeftOut>,
+    modes: Modes,
     /// The index that it was made from.
     index: Option<Identity>,
 }
@@ -184,10 +186,13 @@ impl Store {
             Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => self.catch_up(halt).await?,
             result => result?,
         };
+        // Of all files, each time: git takes one whose mode changed within a second for unchanged.
+        let (workspace, index) = (self.git.workspace.clone(), self.git.index.clone());
+        let modes = blocking(move || Ok(Modes::look(&workspace, &index))).await?;
         if let (Some(tree), Some(index)) = (before, self.identity().await?)
             && tree.index.as_ref() == Some(&index)
         {
-            return Ok(Tree { began, left_out, ..tree });
+            return Ok(Tree { began, left_out, modes, ..tree });
         }
         let name = match write(&self.git, &[], &["write-tree"], b"", halt).await {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
@@ -199,7 +204,7 @@ impl Store {
             tree => tree?.line(),
         };
         let (files, index) = (self.entries().await?, self.identity().await?);
-        Ok(Tree { began, name, files, left_out, index })
+        Ok(Tree { began, name, files, left_out, modes, index })
     }
 
     async fn identity(&self) -> Result<Option<Identity>, CheckpointError> {
@@ -319,7 +324,7 @@ impl Store {
 /// Whether a commit says just what a new one would.
 async fn is_same(git: &Git, tree: &Tree, commit: &str, halt: &Halt) -> Result<bool, CheckpointError> {
     match About::read(git, commit, halt).await {
-        Ok(about) => Ok(about.tree == tree.name && about.left_out == tree.left_out),
+        Ok(about) => Ok(about.tree == tree.name && about.left_out == tree.left_out && about.modes == tree.modes),
         // It has been pruned, or is of another store.
         Err(CheckpointError::Git { .. } | CheckpointError::Unknown { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -327,7 +332,7 @@ async fn is_same(git: &Git, tree: &Tree, commit: &str, halt: &Halt) -> Result<bo
 }
 
 async fn commit(git: &Git, tree: &Tree, words: &str, halt: &Halt) -> Result<String, CheckpointError> {
-    let (words, trailers) = (one_line(words), left_out::trailers(&tree.left_out));
+    let (words, trailers) = (one_line(words), tree.modes.trailers() + &left_out::trailers(&tree.left_out));
     // The time makes each commit one of its own, also if nothing has changed.
     let message = format!("{words}\n\nTaken-At: {}\n{trailers}", Time::now().micros());
     Ok(write(git, &[], &["commit-tree", &tree.name], message.as_bytes(), halt).await?.line())

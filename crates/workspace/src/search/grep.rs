@@ -14,7 +14,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkFinish
 
 use super::walk::{Meeting, Start, walk};
 use super::{Found, Hit, Query, SearchError, Wanted};
-use crate::files::shown;
+use crate::names::shown;
 
 /// Characters of a line that are shown.
 const LONGEST_LINE: usize = 2000;

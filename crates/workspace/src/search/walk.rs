@@ -9,8 +9,9 @@ use std::time::SystemTime;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 
 use super::{Found, SearchError};
-use crate::files::{FileError, Files, is_leftover, shown};
+use crate::files::{FileError, Files, is_leftover};
 use crate::folder::Folder;
+use crate::names::shown;
 
 /// More do not pay: the walk waits for the same few locks, and others work on this machine too.
 const THREADS: usize = 2;

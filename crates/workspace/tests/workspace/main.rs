@@ -20,6 +20,7 @@ mod house;
 mod kill;
 mod killed;
 mod lost;
+mod modes;
 mod nested;
 mod obeyed;
 mod patch;

@@ -68,7 +68,7 @@ pub(super) fn snapshot(snapshot: &Snapshot) -> Value {
 pub(super) fn change(diff: &FileDiff, with_patch: bool) -> Value {
     let change = &diff.change;
     let mut shown = json!({
-        "path": change.path.to_string_lossy(),
+        "path": tolka_workspace::names::told(&change.path),
         "operation": operation(change.operation),
         "added": change.added,
         "removed": change.removed,

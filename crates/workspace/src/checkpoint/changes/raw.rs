@@ -1,6 +1,6 @@
 //! Git's own words for what differs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use tolka_facts::event::FileOperation;
 
 use crate::checkpoint::git::{Git, Halt, Output};
+use crate::checkpoint::modes::{Mode, Modes};
 use crate::checkpoint::{CheckpointError, Span};
 
 /// For the kernel's limit on arguments, which is far higher.
@@ -26,6 +27,7 @@ pub(in crate::checkpoint) struct Entry {
     pub(in crate::checkpoint) kind: Kind,
     /// The name of its content.
     pub(in crate::checkpoint) blob: String,
+    pub(in crate::checkpoint) mode: Mode,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,16 +79,73 @@ pub(in crate::checkpoint) async fn between(
     if bytes <= ARGUMENTS && paths.iter().all(is_plain) {
         args.extend(paths.iter().map(|path| path.as_os_str().to_owned()));
     }
-    let output = match git.run(&args, b"", halt).await {
-        Err(error) => return Err(known(git, &[from, to], error, halt).await),
-        output => output?,
+    let commits = [from, to];
+    let (output, modes) = tokio::join!(git.run(&args, b"", halt), Modes::of(git, &commits, halt));
+    let (output, modes) = match (output, modes) {
+        (Err(error), _) | (_, Err(error)) => return Err(known(git, &commits, error, halt).await),
+        (Ok(output), Ok(modes)) => (output, modes),
     };
     let mut differences = parse(&output)?.pop().unwrap_or_default();
     let lines = lines(&output);
     for difference in &mut differences {
         difference.lines = lines.get(difference.path.as_os_str()).copied().unwrap_or_default();
     }
+    let [before, after] = modes.as_slice() else { return Err(unread()) };
+    let found = of_mode(&mut differences, before, after);
+    let paths: Vec<PathBuf> = found.iter().map(|difference| difference.path.clone()).collect();
+    let names = entries(git, to, &paths, halt).await?;
+    for mut difference in found {
+        // One that is only in the modes is in no tree: somebody's own.
+        let Some(name) = names.get(&difference.path) else { continue };
+        [&mut difference.was, &mut difference.is].into_iter().flatten().for_each(|entry| entry.blob.clone_from(name));
+        differences.push(difference);
+    }
+    differences.sort_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
     Ok(differences)
+}
+
+/// Says of all differences what their modes are, and gives those of which nothing else differs; these are without the
+/// names of their contents.
+fn of_mode(differences: &mut [Difference], before: &Modes, after: &Modes) -> Vec<Difference> {
+    for Difference { path, was, is, .. } in &mut *differences {
+        for (side, modes) in [(was, before), (is, after)] {
+            side.iter_mut().filter(|entry| entry.kind != Kind::Link).for_each(|entry| entry.mode = modes.mode(path));
+        }
+    }
+    let known: HashSet<&Path> = differences.iter().map(|difference| difference.path.as_path()).collect();
+    let more = before.differing(after).filter(|path| !known.contains(path));
+    more.map(|path| {
+        let modes = [before, after].map(|modes| modes.mode(path));
+        let is_program = modes.iter().any(|mode| matches!(mode, Mode::Odd(odd) if odd & 0o100 != 0));
+        let kind = if is_program { Kind::Program } else { Kind::File };
+        let [was, is] = modes.map(|mode| Some(Entry { kind, blob: String::new(), mode }));
+        Difference { path: path.to_owned(), was, is, lines: Lines::default() }
+    })
+    .collect()
+}
+
+/// The names of what some files hold: those of `paths` that are there.
+pub(super) async fn entries(
+    git: &Git,
+    commit: &str,
+    paths: &[PathBuf],
+    halt: &Halt,
+) -> Result<HashMap<PathBuf, String>, CheckpointError> {
+    let (mut names, mut from) = (HashMap::new(), 0);
+    while from < paths.len() {
+        let mut args: Vec<OsString> = ["ls-tree", "-z", "--full-tree", commit, "--"].map(OsString::from).into();
+        let mut bytes = 0;
+        let fit = paths[from..].iter().take_while(|path| {
+            bytes += path.as_os_str().len() + 1;
+            bytes <= ARGUMENTS
+        });
+        let to = from + fit.count().max(1);
+        args.extend(paths[from..to].iter().map(|path| path.as_os_str().to_owned()));
+        from = to;
+        let output = git.run(&args, b"", halt).await?;
+        names.extend(output.items().filter_map(listed).map(|(path, entry)| (path, entry.blob)));
+    }
+    Ok(names)
 }
 
 /// For each span what differs, without lines, by one git for all of them.
@@ -102,9 +161,10 @@ pub(in crate::checkpoint) async fn in_spans(
     let lines: String = spans.iter().map(|span| format!("{} {}\n", span.to, span.from)).collect();
     let args = ["diff-tree", "--stdin", "--always", "-r", "-z", "--raw", "--no-renames", "--full-index"];
     let commits: Vec<&str> = spans.iter().flat_map(|span| [span.from.as_str(), &span.to]).collect();
-    let output = match git.run(&args, lines.as_bytes(), halt).await {
-        Err(error) => return Err(known(git, &commits, error, halt).await),
-        output => output?,
+    let (output, modes) = tokio::join!(git.run(&args, lines.as_bytes(), halt), Modes::of(git, &commits, halt));
+    let (output, modes) = match (output, modes) {
+        (Err(error), _) | (_, Err(error)) => return Err(known(git, &commits, error, halt).await),
+        (Ok(output), Ok(modes)) => (output, modes),
     };
     let mut told = parse(&output)?;
     // What stands before the first name.
@@ -112,6 +172,10 @@ pub(in crate::checkpoint) async fn in_spans(
     if told.len() != spans.len() {
         // What it does not know it repeats as it is, and goes on.
         return Err(known(git, &commits, unread(), halt).await);
+    }
+    for (differences, modes) in told.iter_mut().zip(modes.chunks_exact(2)) {
+        let more = of_mode(differences, &modes[0], &modes[1]);
+        differences.extend(more);
     }
     Ok(told)
 }
@@ -164,7 +228,7 @@ fn entry(mode: &str, blob: &str) -> Option<Option<Entry>> {
         "120000" => Kind::Link,
         _ => return None,
     };
-    Some(Some(Entry { kind, blob: blob.to_owned() }))
+    Some(Some(Entry { kind, blob: blob.to_owned(), mode: Mode::default() }))
 }
 
 /// `<added> TAB <removed> TAB <path>`, with dashes for what is no text.
@@ -199,11 +263,13 @@ pub(in crate::checkpoint) async fn files(
     halt: &Halt,
 ) -> Result<Vec<(PathBuf, Entry)>, CheckpointError> {
     let output = git.run(&["ls-tree", "-r", "-z", "--full-tree", commit], b"", halt).await?;
-    let file = |item: &[u8]| {
-        let tab = item.iter().position(|byte| *byte == b'\t')?;
-        let mut words = std::str::from_utf8(&item[..tab]).ok()?.split(' ');
-        let (mode, _, blob) = (words.next()?, words.next()?, words.next()?);
-        Some((Path::new(OsStr::from_bytes(&item[tab + 1..])).to_owned(), entry(mode, blob)??))
-    };
-    Ok(output.items().filter_map(file).collect())
+    Ok(output.items().filter_map(listed).collect())
+}
+
+/// `<mode> SP <type> SP <blob> TAB <path>`
+fn listed(item: &[u8]) -> Option<(PathBuf, Entry)> {
+    let tab = item.iter().position(|byte| *byte == b'\t')?;
+    let mut words = std::str::from_utf8(&item[..tab]).ok()?.split(' ');
+    let (mode, _, blob) = (words.next()?, words.next()?, words.next()?);
+    Some((Path::new(OsStr::from_bytes(&item[tab + 1..])).to_owned(), entry(mode, blob)??))
 }

@@ -81,7 +81,7 @@ impl Proofs {
     /// Whether all that became of a path in a span is what was told. What else became of its mode was somebody's.
     pub(super) fn hold(&self, wrote: &Wrote, change: &Difference) -> bool {
         let is_same_kind = match (&change.was, &change.is) {
-            (Some(was), Some(is)) => was.kind == is.kind,
+            (Some(was), Some(is)) => was.kind == is.kind && !was.mode.differs(is.mode),
             _ => true,
         };
         is_same_kind && self.is(&wrote.was, change.was.as_ref()) && self.is(&wrote.is, change.is.as_ref())
@@ -90,7 +90,7 @@ impl Proofs {
     fn is(&self, told: &Content, entry: Option<&Entry>) -> bool {
         match (told, entry) {
             (Content::Nothing, None) => true,
-            (Content::Holds(blob), Some(Entry { kind: Kind::File | Kind::Program, blob: name })) => {
+            (Content::Holds(blob), Some(Entry { kind: Kind::File | Kind::Program, blob: name, .. })) => {
                 self.0.contains(&(name.clone(), blob.hash.clone()))
             }
             _ => false,
@@ -102,7 +102,7 @@ impl Proofs {
 fn pairs((change, wrote): (&Difference, &Wrote)) -> Vec<(String, BlobRef)> {
     let sides = [(&change.was, &wrote.was), (&change.is, &wrote.is)];
     let pair = |(entry, told): (&Option<Entry>, &Content)| match (entry, told) {
-        (Some(entry), Content::Holds(blob)) => Some((entry.blob.clone(), blob.clone())),
+        (Some(entry), Content::Holds(blob)) if !entry.blob.is_empty() => Some((entry.blob.clone(), blob.clone())),
         _ => None,
     };
     sides.into_iter().filter_map(pair).collect()

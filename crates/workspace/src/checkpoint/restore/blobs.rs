@@ -8,11 +8,13 @@ use std::thread::JoinHandle;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::changes::{Entry, Kind};
 use crate::checkpoint::git::Git;
+use crate::checkpoint::modes::Mode;
 
 /// A file or link of a snapshot.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) kind: Kind,
+    pub(super) mode: Mode,
     pub(super) bytes: Arc<[u8]>,
 }
 
@@ -47,7 +49,9 @@ impl Blobs {
         let mut bytes = Vec::new();
         self.out.by_ref().take(size + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
         match bytes.pop() {
-            Some(b'\n') if bytes.len() as u64 == size => Ok(Content { kind: entry.kind, bytes: bytes.into() }),
+            Some(b'\n') if bytes.len() as u64 == size => {
+                Ok(Content { kind: entry.kind, mode: entry.mode, bytes: bytes.into() })
+            }
             _ => Err(failed(&io::Error::from(io::ErrorKind::UnexpectedEof))),
         }
     }

@@ -16,7 +16,7 @@ use tolka_facts::Hash;
 
 use super::blobs::{Blobs, Content};
 use super::lasting;
-use super::part::{Part, set_kind};
+use super::part::{Part, set_mode};
 use super::stays::Stays;
 use super::there::{Identity, There};
 use super::trail::Trail;
@@ -24,6 +24,7 @@ use super::waiting::Waiting;
 use crate::checkpoint::CheckpointError;
 use crate::checkpoint::changes::{Entry, Kind};
 use crate::checkpoint::git::Git;
+use crate::checkpoint::modes::Modes;
 use crate::files::part_name;
 use crate::folder::{Folder, Missing};
 
@@ -63,7 +64,9 @@ pub(super) struct Carry<'a> {
     /// The same for every try of a plan.
     key: String,
     stop: Arc<AtomicBool>,
-    trail: Trail,
+    /// Of the target.
+    modes: &'a Modes,
+    trail: Trail<'a>,
     /// Whole files that wait for their places.
     parts: Waiting,
     fates: Vec<(PathBuf, Fate)>,
@@ -82,9 +85,10 @@ impl<'a> Carry<'a> {
         git: &'a Git,
         key: String,
         stop: Arc<AtomicBool>,
+        modes: &'a Modes,
     ) -> Result<Self, CheckpointError> {
-        let trail = trail(root)?;
-        Ok(Carry { root, git, key, stop, trail, parts: Waiting::default(), fates: Vec::new() })
+        let trail = trail(root, modes)?;
+        Ok(Carry { root, git, key, stop, modes, trail, parts: Waiting::default(), fates: Vec::new() })
     }
 
     /// What became of each.
@@ -93,7 +97,7 @@ impl<'a> Carry<'a> {
         // First what may stand in the way of others.
         self.remove(&removals)?;
         self.remove_folders(stays);
-        self.trail = trail(self.root)?;
+        self.trail = trail(self.root, self.modes)?;
         self.write(&writings)?;
         self.take_back_folders();
         let done = self.fates.iter().filter(|(_, fate)| *fate == Fate::Done).map(|(path, _)| path.as_path());
@@ -167,9 +171,10 @@ impl<'a> Carry<'a> {
             let (Some(entry), Some(last)) = (&task.target, last) else { continue };
             let now = task.now.as_ref().map(|now| Content {
                 kind: now.kind,
+                mode: now.mode,
                 bytes: contents.pop().map_or_else(|| last.bytes.clone(), |content| content.bytes),
             });
-            let target = Content { kind: entry.kind, bytes: last.bytes };
+            let target = Content { kind: entry.kind, mode: entry.mode, bytes: last.bytes };
             self.go_on()?;
             match self.write_one(&task.path, now.as_ref(), &target) {
                 Ok(Some(fate)) => self.fates.push((task.path.clone(), fate)),
@@ -199,15 +204,18 @@ impl<'a> Carry<'a> {
         if now.is_none() && matches!(seen.there, There::Folder) && is_removed(&seen)? {
             seen.there = There::Nothing;
         }
+        // One that a turn closed is opened again; whatever else is closed, somebody wants to be so.
+        if !now.is_some_and(|now| now.mode.differs(target.mode)) {
+            may_write(&seen)?;
+        }
         if !seen.there.is(now)? {
             return Ok(Some(if now.is_none() { Fate::Met } else { Fate::Moved }));
         }
-        may_write(&seen)?;
         if let (There::File(file, _), Some(now)) = (&seen.there, now)
             && target.kind != Kind::Link
             && now.bytes == target.bytes
         {
-            set_kind(file, target.kind)?;
+            set_mode(file, target)?;
             return Ok(Some(Fate::Done));
         }
         let Seen { folder, name, there } = seen;
@@ -254,8 +262,8 @@ impl<'a> Carry<'a> {
     }
 }
 
-fn trail(root: &Folder) -> Result<Trail, CheckpointError> {
-    Trail::new(root).map_err(|error| CheckpointError::Storage { path: ".".into(), error: error.into() })
+fn trail<'a>(root: &Folder, modes: &'a Modes) -> Result<Trail<'a>, CheckpointError> {
+    Trail::new(root, modes).map_err(|error| CheckpointError::Storage { path: ".".into(), error: error.into() })
 }
 
 /// What a try that was killed left.

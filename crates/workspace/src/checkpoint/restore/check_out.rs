@@ -3,11 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::checkpoint::files::{self, blocking};
 use crate::checkpoint::git::{Git, Halt};
+use crate::checkpoint::modes::Modes;
 use crate::checkpoint::{CheckpointError, Checkpoints};
 
 /// How long it may take.
@@ -34,9 +36,12 @@ impl Checkpoints {
             git.run(&["read-tree", &tree], b"", &halt).await?;
             git.run(&["checkout-index", "--all", "--quiet"], b"", &halt).await
         };
-        let done = written.await;
+        let done = match written.await {
+            Ok(_) => Modes::of(&git, &[commit], &halt).await,
+            Err(error) => Err(error),
+        };
         blocking(move || match done {
-            Ok(_) => site.finish(),
+            Ok(modes) => site.finish(modes.first()),
             Err(error) => {
                 // What cannot be removed says by its name that nobody needs it.
                 let _ = files::remove_folder(&site.unfinished);
@@ -75,7 +80,9 @@ impl Site {
         files::remove_folder(&unfinished)?;
         let site = Site { into, unfinished };
         let folder = site.files();
-        fs::create_dir_all(&folder).map_err(CheckpointError::storage(folder))?;
+        // Until each file has its mode, nobody else comes in.
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&site.unfinished);
+        made.and_then(|()| fs::create_dir(&folder)).map_err(CheckpointError::storage(folder))?;
         Ok(site)
     }
 
@@ -87,10 +94,13 @@ impl Site {
         self.unfinished.join("index")
     }
 
-    fn finish(self) -> Result<u64, CheckpointError> {
+    fn finish(self, modes: Option<&Modes>) -> Result<u64, CheckpointError> {
         let count = files::entries(&self.index()).map_err(CheckpointError::storage(self.index()))?;
         let folder = self.files();
-        let placed = sync(&folder).and_then(|()| {
+        // The innermost first, since an outer one may be closed.
+        let mut odd = modes.into_iter().flat_map(|modes| modes.files().chain(modes.folders().rev()));
+        let set = |(path, mode)| fs::set_permissions(folder.join(path), fs::Permissions::from_mode(mode));
+        let placed = odd.try_for_each(set).and_then(|()| sync(&folder)).and_then(|()| {
             if let Ok(about) = fs::metadata(&self.into) {
                 fs::set_permissions(&folder, about.permissions())?;
             }

@@ -17,7 +17,7 @@ use super::waiting::{CAN_SYNC_ALL, FEW, sync_all};
 use crate::folder::{Folder, Missing, READ};
 
 /// The folders of `paths` are on the disk as they are now.
-pub(super) fn sync<'a>(root: &Folder, trail: &mut Trail, paths: impl Iterator<Item = &'a Path>) -> io::Result<()> {
+pub(super) fn sync<'a>(root: &Folder, trail: &mut Trail<'_>, paths: impl Iterator<Item = &'a Path>) -> io::Result<()> {
     let folders: BTreeSet<&Path> = paths.filter_map(Path::parent).collect();
     if CAN_SYNC_ALL && folders.len() > FEW {
         return sync_all(root);
@@ -26,7 +26,7 @@ pub(super) fn sync<'a>(root: &Folder, trail: &mut Trail, paths: impl Iterator<It
 }
 
 /// The nearest that is there: of a folder that was removed the one above it says so.
-fn sync_one(root: &Folder, trail: &mut Trail, folder: &Path) -> io::Result<()> {
+fn sync_one(root: &Folder, trail: &mut Trail<'_>, folder: &Path) -> io::Result<()> {
     let flags = READ | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     for folder in folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()) {
         let opened = trail.to(folder, Missing::Refused).and_then(|(at, name)| openat(&*at, name, flags, Mode::empty()));

@@ -48,11 +48,10 @@ impl Part {
             symlinkat(&*content.bytes, &*folder, name)?;
             return Ok(part(folder, None));
         }
-        let mode = match (there, content.kind) {
+        let mode = match there {
             // Nobody else may read what takes the place of a file that is private, not even for a moment.
-            (There::File(..), _) => 0o600,
-            (_, Kind::Program) => 0o777,
-            (_, Kind::File | Kind::Link) => 0o666,
+            There::File(..) => 0o600,
+            _ => content.mode.first(content.kind),
         };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = openat(&*folder, name, flags, Mode::from_raw_mode(mode))?.into();
@@ -60,8 +59,8 @@ impl Part {
         file.write_all(&content.bytes)?;
         if let There::File(_, about) = there {
             take_after(&file, about)?;
-            set_kind(&file, content.kind)?;
         }
+        set_mode(&file, content)?;
         part.file = Some(file);
         Ok(part)
     }
@@ -106,13 +105,10 @@ impl Drop for Part {
     }
 }
 
-/// Whoever may read a program may run it.
-pub(super) fn set_kind(file: &File, kind: Kind) -> io::Result<()> {
+/// As it was saved, as far as that is known.
+pub(super) fn set_mode(file: &File, content: &Content) -> io::Result<()> {
     let mode = fstat(file)?.st_mode & 0o7777;
-    let wanted = match kind {
-        Kind::Program => mode | (mode & 0o444) >> 2 | 0o100,
-        Kind::File | Kind::Link => mode & !0o111,
-    };
+    let wanted = content.mode.wanted(content.kind, mode);
     if wanted != mode {
         fchmod(file, Mode::from_raw_mode(wanted))?;
     }

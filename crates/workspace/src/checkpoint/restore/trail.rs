@@ -5,23 +5,26 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
+use crate::checkpoint::modes::Modes;
 use crate::folder::{Folder, Missing, THROUGH, is_git};
 
 /// The way to the folder that was last asked for. Paths come in their order, so the next is near.
-pub(super) struct Trail {
+pub(super) struct Trail<'a> {
+    /// For folders that are made.
+    modes: &'a Modes,
     root: Rc<OwnedFd>,
     open: Vec<(OsString, Rc<OwnedFd>)>,
     /// Folders that were not there, outermost first.
     pub(super) made: Vec<PathBuf>,
 }
 
-impl Trail {
-    pub(super) fn new(root: &Folder) -> rustix::io::Result<Self> {
+impl<'m> Trail<'m> {
+    pub(super) fn new(root: &Folder, modes: &'m Modes) -> rustix::io::Result<Self> {
         let root = openat(root, ".", THROUGH | OFlags::DIRECTORY, Mode::empty())?;
-        Ok(Trail { root: Rc::new(root), open: Vec::new(), made: Vec::new() })
+        Ok(Trail { modes, root: Rc::new(root), open: Vec::new(), made: Vec::new() })
     }
 
     /// Where a path is to be found, and its name there.
@@ -52,10 +55,15 @@ impl Trail {
 
     fn make(&mut self, at: &OwnedFd, names: &[&OsStr]) -> rustix::io::Result<()> {
         let Some(name) = names.last() else { return Ok(()) };
-        match mkdirat(at, *name, Mode::from_raw_mode(0o777)) {
+        let path: PathBuf = names.iter().collect();
+        // Something is to be written into it.
+        let odd = self.modes.folder(&path).map(|mode| Mode::from_raw_mode(mode | 0o700));
+        match mkdirat(at, *name, odd.unwrap_or(Mode::from_raw_mode(0o777))) {
             // Somebody else made it meanwhile.
-            Err(Errno::EXIST) => Ok(()),
-            made => made.map(|()| self.made.push(names.iter().collect())),
+            Err(Errno::EXIST) => return Ok(()),
+            made => made?,
         }
+        self.made.push(path);
+        odd.map_or(Ok(()), |mode| chmodat(at, *name, mode, AtFlags::empty()))
     }
 }
