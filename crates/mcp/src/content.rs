@@ -1,0 +1,249 @@
+//! What servers give: read leniently, piece by piece, so that one piece which is wrong does not take the others with it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::connection::read;
+use crate::error::{McpError, cut};
+
+/// Pieces of one result.
+const MOST: usize = 200;
+/// Pictures of more bytes no provider takes; in base64 that is a third more.
+const PICTURE: usize = 4 << 20;
+/// Of what we do not know, for people to see that it was there.
+const UNKNOWN: usize = 500;
+
+/// What a call gave.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Returned {
+    pub content: Vec<Content>,
+    /// The same for programs, where there is one.
+    pub structured: Option<Value>,
+    /// The tool says that it failed.
+    pub is_error: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    Text(String),
+    /// A picture that models can look at; `data` is base64, and was tried.
+    Image { data: String, mime: &'static str },
+    Audio { data: String, mime: String },
+    Link { uri: String, name: String, description: Option<String>, mime: Option<String> },
+    Resource(Contents),
+    /// What cannot be shown as it is, in words.
+    Words(String),
+}
+
+/// What is in a resource.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contents {
+    pub uri: String,
+    pub mime: Option<String>,
+    pub given: Given,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    Text(String),
+    /// Base64.
+    Blob(String),
+}
+
+/// A message of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    pub is_user: bool,
+    pub content: Content,
+}
+
+#[derive(Deserialize)]
+struct Result_<'a> {
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, rename = "structuredContent", default)]
+    structured: Option<&'a RawValue>,
+    #[serde(rename = "isError", default)]
+    is_error: Option<bool>,
+}
+
+impl Returned {
+    pub(crate) fn read(answer: &RawValue) -> Result<Self, McpError> {
+        let result: Result_<'_> = read(answer)?;
+        let pieces = result.content.unwrap_or_default();
+        let mut content: Vec<Content> = pieces.iter().take(MOST).map(|piece| Content::read(piece)).collect();
+        if pieces.len() > MOST {
+            content.push(Content::Words(format!("[{} more pieces are left out]", pieces.len() - MOST)));
+        }
+        let structured = result.structured.and_then(|value| serde_json::from_str(value.get()).ok());
+        Ok(Returned { content, structured, is_error: result.is_error.unwrap_or(false) })
+    }
+}
+
+impl Content {
+    fn read(piece: &RawValue) -> Self {
+        let Ok(Value::Object(mut fields)) = serde_json::from_str(piece.get()) else {
+            return Content::Words(format!("[a piece that is none: {}]", cut(piece.get(), UNKNOWN)));
+        };
+        let mut take = |name: &str| match fields.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let kind = take("type").unwrap_or_default();
+        match kind.as_str() {
+            "text" => Content::Text(take("text").unwrap_or_default()),
+            "image" => image(take("data").unwrap_or_default(), &take("mimeType").unwrap_or_default()),
+            "audio" => Content::Audio {
+                data: take("data").unwrap_or_default(),
+                mime: take("mimeType").unwrap_or_else(|| "audio/*".to_owned()),
+            },
+            "resource_link" => {
+                let uri = take("uri").unwrap_or_default();
+                let name = take("title").or_else(|| take("name")).unwrap_or_else(|| uri.clone());
+                Content::Link { uri, name, description: take("description"), mime: take("mimeType") }
+            }
+            "resource" => match fields.remove("resource").and_then(Contents::of) {
+                Some(contents) => Content::Resource(contents),
+                None => Content::Words("[a resource without content]".to_owned()),
+            },
+            _ => Content::Words(format!("[a piece of a kind that is not known: {}]", cut(piece.get(), UNKNOWN))),
+        }
+    }
+}
+
+impl Contents {
+    fn of(value: Value) -> Option<Self> {
+        let Value::Object(mut fields) = value else { return None };
+        let mut take = |name: &str| match fields.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        let given = match (take("text"), take("blob")) {
+            (Some(text), _) => Given::Text(text),
+            (None, Some(blob)) => Given::Blob(blob),
+            (None, None) => return None,
+        };
+        Some(Contents { uri: take("uri").unwrap_or_default(), mime: take("mimeType"), given })
+    }
+
+    pub(crate) fn read(answer: &RawValue) -> Result<Vec<Self>, McpError> {
+        #[derive(Deserialize)]
+        struct Read<'a> {
+            #[serde(borrow)]
+            contents: Vec<&'a RawValue>,
+        }
+        let read: Read<'_> = read(answer)?;
+        let pieces = read.contents.into_iter().take(MOST);
+        Ok(pieces.filter_map(|piece| Contents::of(serde_json::from_str(piece.get()).ok()?)).collect())
+    }
+}
+
+impl Said {
+    pub(crate) fn read(answer: &RawValue) -> Result<Vec<Self>, McpError> {
+        #[derive(Deserialize)]
+        struct Read<'a> {
+            #[serde(borrow)]
+            messages: Vec<Message<'a>>,
+        }
+        #[derive(Deserialize)]
+        struct Message<'a> {
+            #[serde(default)]
+            role: String,
+            #[serde(borrow)]
+            content: &'a RawValue,
+        }
+        let read: Read<'_> = read(answer)?;
+        let said = |message: Message<'_>| Said {
+            is_user: message.role != "assistant",
+            content: Content::read(message.content),
+        };
+        Ok(read.messages.into_iter().take(MOST).map(said).collect())
+    }
+}
+
+impl Content {
+    /// A picture, or words for why it is none. A provider refuses a whole conversation for one that is none, and would do so
+    /// for ever after.
+    pub fn image(data: String, mime: &str) -> Self {
+        image(data, mime)
+    }
+}
+
+fn image(data: String, mime: &str) -> Content {
+    let shown = cut(mime, 60);
+    if data.len() > PICTURE / 3 * 4 {
+        return Content::Words(format!("[a picture ({shown}) of {} bytes, more than models take]", data.len() / 4 * 3));
+    }
+    let Ok(bytes) = STANDARD.decode(data.trim()) else {
+        return Content::Words(format!("[a picture ({shown}) that is no base64]"));
+    };
+    match picture(&bytes) {
+        Some(mime) => Content::Image { data: data.trim().to_owned(), mime },
+        None => Content::Words(format!("[a picture ({shown}) that is no PNG, JPEG, GIF or WebP]")),
+    }
+}
+
+/// What a picture is, from its bytes: servers are wrong about that now and then.
+fn picture(bytes: &[u8]) -> Option<&'static str> {
+    const SIGNS: [(&[u8], &str); 4] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+    ];
+    if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        return Some("image/webp");
+    }
+    SIGNS.iter().find(|(sign, _)| bytes.starts_with(sign)).map(|(_, mime)| *mime)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn raw(value: &Value) -> Box<RawValue> {
+        serde_json::value::to_raw_value(value).unwrap()
+    }
+
+    #[test]
+    fn one_wrong_piece_does_not_take_the_others_with_it() {
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\nrest");
+        let answer = json!({ "content": [
+            { "type": "text", "text": "hello" },
+            { "type": "image", "data": png, "mimeType": "image/jpeg" },
+            { "type": "image", "data": "%%%", "mimeType": "image/png" },
+            { "type": "image", "data": STANDARD.encode("text"), "mimeType": "image/png" },
+            { "type": "image" },
+            { "type": "resource", "resource": { "uri": "a:b", "text": "t" } },
+            { "type": "resource" },
+            { "type": "hologram" },
+            7,
+        ]});
+        let returned = Returned::read(&raw(&answer)).unwrap();
+        let words = |text: &str| Content::Words(text.to_owned());
+        assert_eq!(returned.content[0], Content::Text("hello".into()));
+        assert_eq!(returned.content[1], Content::Image { data: png, mime: "image/png" });
+        assert_eq!(returned.content[2], words("[a picture (image/png) that is no base64]"));
+        assert_eq!(returned.content[3], words("[a picture (image/png) that is no PNG, JPEG, GIF or WebP]"));
+        assert_eq!(returned.content[4], words("[a picture () that is no PNG, JPEG, GIF or WebP]"));
+        let given = Given::Text("t".into());
+        assert_eq!(returned.content[5], Content::Resource(Contents { uri: "a:b".into(), mime: None, given }));
+        assert_eq!(returned.content[6], words("[a resource without content]"));
+        assert!(matches!(&returned.content[7], Content::Words(words) if words.contains("hologram")));
+        assert_eq!(returned.content[8], words("[a piece that is none: 7]"));
+    }
+
+    #[test]
+    fn what_is_no_result_is_an_error_and_what_is_too_much_is_cut() {
+        assert!(Returned::read(&raw(&json!([1]))).is_err());
+        assert!(Returned::read(&raw(&json!({ "content": "text" }))).is_err());
+        let many = json!({ "content": vec![json!({ "type": "text", "text": "a" }); MOST + 5] });
+        let returned = Returned::read(&raw(&many)).unwrap();
+        assert_eq!(returned.content.last(), Some(&Content::Words("[5 more pieces are left out]".into())));
+    }
+}
