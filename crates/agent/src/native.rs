@@ -11,6 +11,7 @@ pub mod demo;
 mod failure;
 mod instructions;
 mod kind;
+mod mentions;
 mod mind;
 pub mod model;
 pub mod permission;
@@ -21,6 +22,7 @@ mod title;
 #[doc(hidden)]
 pub mod tools;
 mod turn;
+mod ways;
 pub mod web;
 
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use tolka_facts::event::Model;
 use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, PLAN, Place};
 use mind::NativeMind;
 use settings::Settings;
+pub use ways::Reaching;
 
 /// The native agent, by the name that it goes by: one that works with the models of `tolka.toml`, or the demo.
 #[derive(Debug, Clone)]

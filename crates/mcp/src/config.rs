@@ -112,7 +112,8 @@ impl Config {
                 }
             }
             Reach::Http { url, headers } => {
-                let is_url = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+                let is_url =
+                    Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
                 if !is_url {
                     return Err(ConfigError::Url(name.clone()));
                 }

@@ -30,9 +30,20 @@ pub struct Returned {
 pub enum Content {
     Text(String),
     /// A picture that models can look at; `data` is base64, and was tried.
-    Image { data: String, mime: &'static str },
-    Audio { data: String, mime: String },
-    Link { uri: String, name: String, description: Option<String>, mime: Option<String> },
+    Image {
+        data: String,
+        mime: &'static str,
+    },
+    Audio {
+        data: String,
+        mime: String,
+    },
+    Link {
+        uri: String,
+        name: String,
+        description: Option<String>,
+        mime: Option<String>,
+    },
     Resource(Contents),
     /// What cannot be shown as it is, in words.
     Words(String),

@@ -63,7 +63,12 @@ impl Http {
     }
 
     /// Sends a message, and lets the peer hear all that comes back until that ends.
-    pub(crate) async fn post(&self, message: Vec<u8>, peer: &Peer, out: &mpsc::Sender<Vec<u8>>) -> Result<(), McpError> {
+    pub(crate) async fn post(
+        &self,
+        message: Vec<u8>,
+        peer: &Peer,
+        out: &mpsc::Sender<Vec<u8>>,
+    ) -> Result<(), McpError> {
         let request = self.client.post(self.url.clone()).header(CONTENT_TYPE, JSON).header(ACCEPT, BOTH).body(message);
         let response = self.allowed(request.headers(self.head()).send().await.map_err(|error| lost(&error))?).await?;
         if let Some(session) = response.headers().get(SESSION) {

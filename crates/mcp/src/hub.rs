@@ -57,9 +57,8 @@ impl Hub {
     /// The servers of a folder. Within a tokio runtime.
     pub fn of_folder(&self, workspace: &Path) -> Kit {
         Kit(self.room(Whose::Folder(workspace.to_owned()), |_| {
-            let server = |config: &Config| {
-                Arc::new(Server::new(config.clone(), workspace.to_owned(), self.ways.clone()))
-            };
+            let server =
+                |config: &Config| Arc::new(Server::new(config.clone(), workspace.to_owned(), self.ways.clone()));
             self.configured.iter().map(server).collect()
         }))
     }
@@ -168,7 +167,11 @@ impl Kit {
                 continue;
             }
             for tool in &status.lists.tools {
-                offered.push(Offered { name: name(server.name(), &tool.name), server: server.clone(), tool: tool.clone() });
+                offered.push(Offered {
+                    name: name(server.name(), &tool.name),
+                    server: server.clone(),
+                    tool: tool.clone(),
+                });
             }
         }
         offered

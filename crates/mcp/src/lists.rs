@@ -216,10 +216,7 @@ impl Prompt {
             name: named(read.name)?,
             description: read.description.map(|text| cut(text.trim(), SHORT)),
             arguments: arguments
-                .map(|argument| PromptArgument {
-                    name: argument.name,
-                    is_required: argument.required.unwrap_or(false),
-                })
+                .map(|argument| PromptArgument { name: argument.name, is_required: argument.required.unwrap_or(false) })
                 .collect(),
         })
     }

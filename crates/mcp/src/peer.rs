@@ -278,7 +278,9 @@ mod tests {
     fn what_is_no_message_is_nonsense() {
         let peer = peer();
         let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
-        for text in ["", "hello", "[]", "{}", "[{}]", r#"{"id":1}"#, r#"{"id":"1","result":1}"#, r#"{"id":1,"id":1}"#, &deep] {
+        for text in
+            ["", "hello", "[]", "{}", "[{}]", r#"{"id":1}"#, r#"{"id":"1","result":1}"#, r#"{"id":1,"id":1}"#, &deep]
+        {
             assert_eq!(peer.hear(text.as_bytes()), Heard::Nonsense, "{}", cut(text, 40));
         }
     }

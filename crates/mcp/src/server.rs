@@ -179,12 +179,7 @@ impl Server {
     }
 
     /// Calls a tool. What it tells of its progress goes to `heard`. To drop this is to cancel the call.
-    pub async fn call(
-        &self,
-        tool: &str,
-        input: Value,
-        heard: mpsc::Sender<String>,
-    ) -> Result<Returned, McpError> {
+    pub async fn call(&self, tool: &str, input: Value, heard: mpsc::Sender<String>) -> Result<Returned, McpError> {
         let params = json!({ "name": tool, "arguments": input });
         let answer = self.ask("tools/call", params, Some(heard)).await?;
         Returned::read(&answer)
@@ -238,9 +233,7 @@ impl Shared {
     fn told(&self, error: McpError) -> McpError {
         match error {
             McpError::Gone(why) => McpError::Gone(self.config.scrubbed(&self.with_last_words(&why))),
-            McpError::Refused { code, message } => {
-                McpError::Refused { code, message: self.config.scrubbed(&message) }
-            }
+            McpError::Refused { code, message } => McpError::Refused { code, message: self.config.scrubbed(&message) },
             other => other,
         }
     }

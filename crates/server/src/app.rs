@@ -14,6 +14,7 @@ use tolka_agent::native::permission::{Grants, Rule};
 use tolka_facts::event::{Model, VersionChanged};
 use tolka_facts::{Event, SessionId, Time, Tip};
 use tolka_journal::{Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
+use tolka_mcp::Hub;
 use tolka_session::{Desk, SessionError};
 
 use crate::fault::{Family, Fault};
@@ -53,6 +54,8 @@ pub struct Hands {
     pub rules: Vec<Rule>,
     /// What people have allowed always; they can take it back here.
     pub grants: Option<Arc<Grants>>,
+    /// Servers of tools that it may use.
+    pub mcp: Option<Arc<Hub>>,
     /// What commands run in.
     pub sandbox: Option<Sandbox>,
 }

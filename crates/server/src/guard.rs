@@ -248,6 +248,12 @@ pub(crate) fn linked_token(query: Option<&str>) -> Option<String> {
 
 /// What a request needs. Reading is `view`; what steers an agent is `prompt`; what lets it act is `approve`;
 /// what cannot be taken back is `admin`.
+/// The routes by which servers of tools are added, connected and disconnected.
+fn is_mcp(path: &str) -> bool {
+    let of_session = || path.strip_prefix("/v1/sessions/").is_some_and(|rest| rest.split('/').nth(1) == Some("mcp"));
+    path.starts_with("/v1/mcp") || path == "/mcp" || path.starts_with("/mcp/") || of_session()
+}
+
 fn scope_of(method: &Method, path: &str) -> Scope {
     let is_answer = ["/permission", "/permissions/", "/question", "/answer", "/approvals"];
     match *method {
@@ -255,6 +261,8 @@ fn scope_of(method: &Method, path: &str) -> Scope {
         // To take leave back is for those who can give it.
         Method::DELETE if path.starts_with("/v1/permissions/") => Scope::Approve,
         Method::DELETE if !path.contains("/queue/") => Scope::Admin,
+        // It starts programs.
+        _ if is_mcp(path) => Scope::Admin,
         _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
         _ => Scope::Prompt,
     }
@@ -311,6 +319,10 @@ mod tests {
         assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/queue/trn_1"), Scope::Prompt);
         assert_eq!(scope(Method::DELETE, "/v1/permissions/grant_1"), Scope::Approve);
         assert_eq!(scope(Method::GET, "/v1/permissions"), Scope::View);
+        for path in ["/mcp", "/mcp/files/connect", "/v1/sessions/ses_1/mcp", "/v1/mcp/files/connect"] {
+            assert_eq!(scope(Method::POST, path), Scope::Admin, "{path}");
+            assert_eq!(scope(Method::GET, path), Scope::View, "{path}");
+        }
         assert_eq!(scope(Method::GET, "/api/dialogs/ses_1/history"), Scope::View);
         assert_eq!(scope(Method::POST, "/api/chat"), Scope::Prompt);
         assert_eq!(scope(Method::PATCH, "/api/dialogs/current"), Scope::Prompt);

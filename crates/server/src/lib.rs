@@ -11,6 +11,7 @@ mod guard;
 mod late;
 mod listen;
 mod listing;
+mod mcp;
 mod metrics;
 mod onyx;
 mod opencode;

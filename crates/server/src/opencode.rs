@@ -9,6 +9,7 @@ mod choice;
 mod diff;
 mod events;
 mod folder;
+mod mcp;
 mod messages;
 mod prompt;
 mod query;
@@ -54,6 +55,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/question", get(asks::questions))
         .route("/question/{request}/reply", post(asks::answer))
         .route("/question/{request}/reject", post(asks::reject))
+        .merge(mcp::routes())
         .merge(surroundings::routes())
 }
 

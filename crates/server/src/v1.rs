@@ -4,6 +4,7 @@
 mod checkpoints;
 mod events;
 mod hands;
+mod mcp;
 mod rewind;
 mod sessions;
 mod shapes;
@@ -38,6 +39,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/models", get(hands::models))
         .route("/permissions", get(hands::permissions))
         .route("/permissions/{id}", delete(hands::revoke))
+        .route("/mcp", get(mcp::of_folder))
+        .route("/mcp/{name}/connect", post(mcp::connect))
+        .route("/mcp/{name}/disconnect", post(mcp::disconnect))
         .route("/checkpoints/prune", post(stores::prune))
         .route("/events", get(events::feed))
         .route("/blobs/{hash}", get(blob))
@@ -55,6 +59,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/approve", post(rewind::approve))
         .route("/sessions/{id}/reset", post(rewind::reset))
         .route("/sessions/{id}/fork", post(rewind::fork))
+        .route("/sessions/{id}/mcp", get(mcp::of_session).post(mcp::add))
         .route("/sessions/{id}/view", get(view::view))
         .route("/sessions/{id}/events", get(events::session))
 }

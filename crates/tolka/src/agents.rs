@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tolka_agent::native::Native;
 use tolka_agent::native::demo::DEMO;
+use tolka_agent::native::{Native, Reaching};
 use tolka_agent::{Agent, Agents, Pace, Recording, Replay};
+use tolka_mcp::Hub;
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 
-use crate::config::{Config, ConfigArgs, Require, Which};
+use crate::config::{self, Config, ConfigArgs, Require, Which};
 use crate::environment::Environment;
 use crate::models::{Catalogue, Look};
 use crate::saving::Saving;
@@ -147,7 +148,9 @@ impl Choice {
         let (sandbox, hidden) = (config.sandbox.clone(), settings::hidden(&config, &environment, data));
         let making = tokio::task::spawn_blocking(move || settings::shell(&sandbox, hidden));
         let Sandboxed { shell, says, .. } = making.await??;
-        let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints };
+        let (servers, left_out) = config::servers(&config, &environment);
+        let mcp = Arc::new(Hub::new(servers, Arc::new(Reaching::new(shell.clone()))));
+        let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints, mcp };
         let demo = given.demo(pace);
         // Those of the agent that is chosen where nobody chooses.
         let mut hands = settings::hands(&demo);
@@ -172,6 +175,7 @@ impl Choice {
             }
         };
         lines.push(says);
+        lines.extend(left_out);
         Ok(Crew { agents, hands, says: lines })
     }
 }

@@ -5,6 +5,7 @@
 //! would be right; what stands on that line is never repeated, for it may be a key.
 
 mod file;
+mod mcp;
 mod sandbox;
 mod values;
 mod web;
@@ -17,6 +18,7 @@ use tolka_agent::native::permission::{Rule, Rules};
 
 pub(crate) use file::{CheckpointsEntry, Config, ModelEntry, Otherwise, ProviderEntry, TitleSource, Wire};
 use file::{LeaveEntry, Permission};
+pub(crate) use mcp::servers;
 pub(crate) use sandbox::{Require, SandboxEntry};
 pub(crate) use values::{Age, BaseUrl, Size, Which};
 

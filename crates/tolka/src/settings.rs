@@ -12,6 +12,7 @@ use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, ONCE};
 use tolka_agent::native::settings::{Settings, Titles};
 use tolka_agent::{Pace, Patience};
+use tolka_mcp::Hub;
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::{Level, Network, Shell};
@@ -33,6 +34,7 @@ pub(crate) struct Given<'a> {
     pub(crate) data: &'a Path,
     pub(crate) shell: Arc<Shell>,
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
+    pub(crate) mcp: Arc<Hub>,
 }
 
 impl Given<'_> {
@@ -55,7 +57,8 @@ impl Given<'_> {
             TitleSource::Model => Titles::Model,
         };
         let rules = config::rules(self.config);
-        Ok(Settings { rules, patience, titles, instructions, ..self.usual(models) })
+        let mcp = Some(self.mcp.clone());
+        Ok(Settings { rules, patience, titles, instructions, mcp, ..self.usual(models) })
     }
 
     /// The demo has its own models, rules and patience; limits and the sandbox are those of everybody.
@@ -78,6 +81,7 @@ impl Given<'_> {
             shell: self.shell.clone(),
             checkpoints: self.checkpoints.clone(),
             titles: Titles::Prompt,
+            mcp: None,
             instructions: None,
             web: crate::web::web(self.config, self.environment).0,
         }
@@ -112,7 +116,12 @@ pub(crate) fn hands(settings: &Settings) -> Hands {
         hosts,
         cannot_stop: shell.gaps().into_iter().map(|gap| gap.words().to_owned()).collect(),
     };
-    Hands { rules: settings.rules.0.clone(), grants: Some(settings.grants.clone()), sandbox: Some(sandbox) }
+    Hands {
+        rules: settings.rules.0.clone(),
+        grants: Some(settings.grants.clone()),
+        mcp: settings.mcp.clone(),
+        sandbox: Some(sandbox),
+    }
 }
 
 /// What commands have no business with: the journal, tokens and grants, the configuration, and files with keys in them.

@@ -1,4 +1,4 @@
-//! Files that a prompt links to. They are read before the model is asked, by the tool that the model itself would use and
+//! Files that a prompt links to, and what it names of MCP servers. They are read before the model is asked, by the tool that the model itself would use and
 //! with the leave that it would need; so every client sees that they were read, and what was read stands in the facts,
 //! whatever becomes of the file.
 
@@ -10,6 +10,7 @@ use tolka_facts::{Block, Draft, Json, Time, ToolStatus};
 
 use super::conversation::{Conversation, PATH, no_input};
 use super::kind::kind_of;
+use super::mentions;
 use super::tools::{Call, Scene, Tools};
 use super::turn::{self, Halt, Why};
 use crate::Gone;
@@ -26,27 +27,28 @@ pub(super) async fn attach(
     (tools, scene): (&Tools, &Scene<'_>),
     halt: &mut Halt<'_>,
 ) -> Result<Result<(), Why>, Gone> {
-    let inputs: Vec<Json> = content.iter().filter_map(|block| linked(block, workspace)).take(MOST).collect();
-    if inputs.is_empty() || !tools.specs(&scene.mode).iter().any(|spec| spec.name == READ) {
+    let files = content.iter().filter_map(|block| linked(block, workspace)).map(|input| (READ, input));
+    let inputs: Vec<(&str, Json)> = files.chain(mentions::named(content, &tools.kit())).take(MOST).collect();
+    if inputs.is_empty() {
         return Ok(Ok(()));
     }
     let teller = scene.teller;
     let message = teller.ids().message(Time::now());
     teller.tell(Draft::agent(StepStarted { message: message.clone(), model: Some(model.clone()) })).await?;
     let mut calls = Vec::with_capacity(inputs.len());
-    for input in inputs {
+    for (name, input) in inputs {
         let id = conversation.name_attached();
         let began = ToolChanged {
-            name: Some(READ.to_owned()),
-            kind: Some(kind_of(READ)),
-            title: Some(READ.to_owned()),
+            name: Some(name.to_owned()),
+            kind: Some(kind_of(name)),
+            title: Some(name.to_owned()),
             status: Some(ToolStatus::Pending),
             input: Some(no_input()),
             ..ToolChanged::of(id.clone())
         };
         teller.tell(Draft::agent(began)).await?;
         teller.tell(Draft::agent(InputAppended { call: id.clone(), text: input.get().to_owned() })).await?;
-        calls.push(Call { id, name: READ.to_owned(), input });
+        calls.push(Call { id, name: name.to_owned(), input });
     }
     let inputs: Vec<Json> = calls.iter().map(|call| call.input.clone()).collect();
     let ran = turn::run(tools, calls, scene, halt).await?;

@@ -91,7 +91,11 @@ impl Conversation {
     /// Files that came with a prompt: they are the person's words, not the model's calls.
     pub(super) fn attached(&mut self, input: &Json, outcome: Outcome) {
         let path = input.value();
-        let path = path.get(PATH).and_then(serde_json::Value::as_str).unwrap_or("a file");
+        let path = path
+            .get(PATH)
+            .or_else(|| NAMED.iter().find_map(|name| path.get(name)))
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or("a file");
         let how = if outcome.is_error { "was attached, but cannot be read:" } else { "is attached:" };
         let mut inputs = vec![Input::Text(format!("[`{path}` {how}]"))];
         inputs.extend(outcome.content);
@@ -135,3 +139,6 @@ impl Conversation {
 
 /// Where the `read` tool is told what to read.
 pub(super) const PATH: &str = "filePath";
+
+/// Where those that read resources and prompts of MCP servers are.
+const NAMED: [&str; 2] = ["uri", "prompt"];

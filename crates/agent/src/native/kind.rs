@@ -3,7 +3,7 @@ use tolka_facts::ToolKind;
 /// What sort of thing a tool does, for clients that draw calls by it.
 pub(super) fn kind_of(tool: &str) -> ToolKind {
     match tool {
-        "read" => ToolKind::Read,
+        "read" | "mcp_resource" | "mcp_prompt" => ToolKind::Read,
         "write" | "edit" => ToolKind::Edit,
         "delete" => ToolKind::Delete,
         "glob" | "grep" | "list" => ToolKind::Search,

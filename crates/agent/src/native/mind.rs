@@ -109,7 +109,12 @@ impl NativeMind {
             Ok(Err(_)) => return Ok(Stopped::Halted(Why::Cancelled)),
             Err(why) => return Ok(Stopped::Halted(why)),
         };
+        let commands = known.0.commands.clone();
         self.known = Some(known);
+        if let Err(why) = halt.or(self.tools.settled()).await {
+            return Ok(Stopped::Halted(why));
+        }
+        self.tools.tell_servers(teller, &commands).await?;
         let specs: Arc<[ToolSpec]> = self.tools.specs(&mode).into();
         let offered = specs.iter().map(|spec| spec.name.clone()).collect();
         let (checkpoint, cancel) = (prompt.checkpoint.clone(), halt.cancel());

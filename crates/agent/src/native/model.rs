@@ -25,6 +25,7 @@ use crate::ModelAbout;
 
 pub use anthropic::{Anthropic, AnthropicOptions};
 pub use endpoint::{Endpoint, Secret};
+pub(super) use endpoint::{is_loopback, tls};
 #[cfg(feature = "genai")]
 pub use genai::GenAi;
 pub use openai::{AnswerLimit, OpenAi, OpenAiOptions};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tolka_mcp::Hub;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::Shell;
 
@@ -31,6 +32,8 @@ pub struct Settings {
     /// Where the workspace as it was before the turn can be read.
     pub checkpoints: Option<Arc<Checkpoints>>,
     pub titles: Titles,
+    /// Servers whose tools it may use besides its own.
+    pub mcp: Option<Arc<Hub>>,
     /// Said to the model before all else, after our own words.
     pub instructions: Option<String>,
     pub web: Web,

@@ -16,6 +16,7 @@ mod glob;
 mod grep;
 mod hidden;
 mod list;
+mod mcp;
 mod memory;
 mod name;
 mod outcome;
@@ -43,6 +44,8 @@ use super::settings::Settings;
 use crate::{Cancel, Gone, PLAN, Teller};
 use act::{Act, End};
 use field::Fields;
+use mcp::Names;
+pub(super) use mcp::{PROMPT, RESOURCE};
 use memory::Memory;
 use name::Name;
 pub use name::permissions;
@@ -75,6 +78,8 @@ pub struct Tools {
     workspace: PathBuf,
     /// Shared with the blocking parts of a call.
     memory: Arc<Memory>,
+    /// What tools of MCP servers are called here.
+    names: Names,
 }
 
 /// What a turn is to its tools.
@@ -93,7 +98,7 @@ pub struct Scene<'a> {
 
 impl Tools {
     pub fn new(settings: Arc<Settings>, session: SessionId, workspace: PathBuf) -> Self {
-        Tools { settings, session, workspace, memory: Arc::default() }
+        Tools { settings, session, workspace, memory: Arc::default(), names: Names::default() }
     }
 
     /// What the model is offered in this mode.
@@ -101,7 +106,8 @@ impl Tools {
         let can_search = self.settings.web.search.is_some();
         let is_offered =
             |name: &&Name| (mode != PLAN || !name.changes_files()) && (can_search || **name != Name::WebSearch);
-        Name::ALL.iter().filter(is_offered).map(|name| name.spec()).collect()
+        let ours = Name::ALL.iter().filter(is_offered).map(|name| name.spec());
+        ours.chain(self.foreign_specs(mode)).collect()
     }
 
     /// Runs the calls of one step: side by side where that is safe, else one after the other. Tells everything from

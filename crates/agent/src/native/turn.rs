@@ -79,6 +79,7 @@ impl Turn<'_, '_> {
         let mut repeats = Repeats::default();
         let mut earlier = Earlier::Nothing;
         for _ in 0..self.mind.settings.steps {
+            self.offer();
             let (answer, finish, refused) = match self.ask(earlier).await? {
                 Asked::Answered(answer, finish, refused) => (answer, finish, refused),
                 Asked::Stopped(stopped) => return Ok(stopped),
@@ -128,6 +129,15 @@ impl Turn<'_, '_> {
         let why = format!("A turn may ask the model {} times. Send a prompt to go on.", self.mind.settings.steps);
         notice(self.teller, "The turn took too many steps", why).await?;
         Ok(Stopped::Done(Stop::MaxTurnRequests))
+    }
+
+    /// Offers what there is by now: an MCP server may have come up, gone, or learned something new.
+    fn offer(&mut self) {
+        let specs = self.mind.tools.specs(&self.scene.mode);
+        if *specs != *self.specs {
+            self.offered = specs.iter().map(|spec| spec.name.clone()).collect();
+            self.specs = specs.into();
+        }
     }
 
     async fn hear_person(&mut self, content: &[Block], context: Option<&Json>) -> Result<Result<(), Why>, Gone> {

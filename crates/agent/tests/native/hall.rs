@@ -382,6 +382,7 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         shell: Arc::new(Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper")))),
         checkpoints: None,
         titles: Titles::Prompt,
+        mcp: None,
         instructions: None,
         web: Web::default(),
     }

@@ -107,6 +107,7 @@ impl Hall {
             shell: Arc::new(shell),
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
+            mcp: None,
             instructions: None,
             web,
         };

@@ -49,8 +49,7 @@ pub(super) fn routes() -> Router<App> {
 
 const SCHEMA: &str = "https://opencode.ai/config.json";
 /// What this server has nothing of.
-const NO_LISTS: [&str; 7] = [
-    "/command",
+const NO_LISTS: [&str; 6] = [
     "/skill",
     "/lsp",
     "/formatter",
@@ -58,7 +57,7 @@ const NO_LISTS: [&str; 7] = [
     "/experimental/workspace/status",
     "/experimental/tool/ids",
 ];
-const NO_MAPS: [&str; 3] = ["/mcp", "/provider/auth", "/experimental/resource"];
+const NO_MAPS: [&str; 1] = ["/provider/auth"];
 
 async fn health() -> Json<Value> {
     Json(json!({ "healthy": true, "version": SPOKEN_VERSION }))

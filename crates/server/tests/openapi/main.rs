@@ -15,13 +15,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tolka_agent::native::Reaching;
 use tolka_agent::native::permission::{Grants, Rules};
 use tolka_agent::{Agent, Pace, Recording, Replay};
 use tolka_dialect::Dialect;
 use tolka_facts::{Event, Ids};
 use tolka_journal::{Sqlite, SqliteOptions};
+use tolka_mcp::{Hub, Reach};
 use tolka_server::{Config, Hands, Sandbox, Server};
 use tolka_session::{Desk, DeskOptions};
+use tolka_workspace::command::{Level, Shell};
 
 const ROUTES: &str = include_str!("../../src/v1.rs");
 const DEMO: &str = include_str!("../../../../tests/data/recordings/tolka/demo.jsonl");
@@ -78,7 +81,14 @@ fn hands(data: &Path) -> Hands {
     grants.add(Path::new("/w"), "bash", "cargo *", &"ses_1".into()).unwrap();
     let (network, hosts) = ("list".into(), vec!["example.org".into()]);
     let sandbox = Sandbox { level: "landlock".into(), network, hosts, cannot_stop: vec!["the network".into()] };
-    Hands { rules: Rules::default().0, grants: Some(Arc::new(grants)), sandbox: Some(sandbox) }
+    Hands { rules: Rules::default().0, grants: Some(Arc::new(grants)), mcp: Some(servers()), sandbox: Some(sandbox) }
+}
+
+/// One that does not come up.
+fn servers() -> Arc<Hub> {
+    let shell = Shell::at(Path::new("/nowhere"), Level::None).unwrap();
+    let reach = Reach::Program { command: vec!["false".into()], env: Vec::new() };
+    Arc::new(Hub::new(vec![tolka_mcp::Config::new("none", reach)], Arc::new(Reaching::new(Arc::new(shell)))))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,7 +202,7 @@ async fn answers_have_the_documented_shapes() {
         answer
     };
     ask("get", "/v1", "/v1", None).await;
-    for path in ["/v1/agents", "/v1/models", "/v1/permissions"] {
+    for path in ["/v1/agents", "/v1/models", "/v1/permissions", "/v1/mcp"] {
         ask("get", path, path, None).await;
     }
     ask("delete", "/v1/permissions/none", "/v1/permissions/{id}", None).await;
@@ -210,6 +220,19 @@ async fn answers_have_the_documented_shapes() {
     }
     let request = until_asked(&house, &at("/events")).await;
     ask("get", &at("/view"), "/v1/sessions/{id}/view", None).await;
+    ask("get", &at("/mcp"), "/v1/sessions/{id}/mcp", None).await;
+    for body in
+        [json!({ "name": "mine", "command": ["false"] }), json!({ "name": "mine" }), json!({ "command": ["a"] })]
+    {
+        ask("post", &at("/mcp"), "/v1/sessions/{id}/mcp", Some(body)).await;
+    }
+    let servers = ask("get", &at("/mcp"), "/v1/sessions/{id}/mcp", None).await;
+    let names: Vec<&Value> = servers["servers"].as_array().unwrap().iter().map(|server| &server["name"]).collect();
+    assert_eq!(names, ["none", "mine"]);
+    for name in ["none", "nobody"] {
+        ask("post", &format!("/v1/mcp/{name}/connect"), "/v1/mcp/{name}/connect", None).await;
+        ask("post", &format!("/v1/mcp/{name}/disconnect"), "/v1/mcp/{name}/disconnect", None).await;
+    }
     let queue = ask("get", &at("/queue"), "/v1/sessions/{id}/queue", None).await;
     assert_eq!(queue["waiting"].as_array().unwrap().len(), 1);
     let answers = at(&format!("/answers/{request}"));

@@ -9,8 +9,9 @@ use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
 use tolka_agent::native::tools::permissions;
 
+use super::mcp;
 use super::sandbox::SandboxEntry;
-use super::values::{BaseUrl, Days, Ordered, Size, Time, Variable, Which};
+use super::values::{BaseUrl, Days, Entry, Ordered, Size, Time, Variable, Which};
 use super::web::WebEntry;
 use crate::models::known;
 
@@ -33,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) permissions: Ordered<Permission>,
     pub(crate) providers: Ordered<ProviderEntry>,
     pub(crate) web: WebEntry,
+    pub(crate) mcp: Ordered<McpEntry>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -174,6 +176,19 @@ fn no_key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     ))
 }
 
+/// A server of tools: a program or an address.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct McpEntry {
+    pub(crate) command: Option<Vec<String>>,
+    pub(crate) env: Ordered<Secret>,
+    pub(crate) url: Option<Secret>,
+    pub(crate) headers: Ordered<Secret>,
+    pub(crate) enabled: Option<bool>,
+    pub(crate) timeout: Option<Time>,
+    pub(crate) tools: Option<Vec<String>>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelEntry {
@@ -221,7 +236,31 @@ impl Config {
                 (None, message) => (Some(provider.span.clone()), message),
             })?;
         }
+        for server in &self.mcp.0 {
+            server
+                .value
+                .check(&server.name)
+                .map_err(|(span, message)| (Some(span.unwrap_or(server.span.clone())), message))?;
+        }
         Ok(())
+    }
+}
+
+impl McpEntry {
+    fn check(&self, name: &str) -> Result<(), (Option<Range<usize>>, String)> {
+        let is_key = |header: &&Entry<Secret>| KEY_HEADERS.contains(&header.name.to_lowercase().as_str());
+        let is_written = |header: &&Entry<Secret>| !mcp::has_reference(header.value.expose());
+        if let Some(header) = self.headers.0.iter().find(|header| is_key(header) && is_written(header)) {
+            let message = format!(
+                "the header `{}` carries a key, and keys do not belong into this file: name an environment variable, as in \
+                 \"Bearer env:MY_KEY\"",
+                header.name
+            );
+            return Err((Some(header.span.clone()), message));
+        }
+        // Whatever the environment holds: this is about the file.
+        let config = mcp::config(name, self, &|_| Some("x".to_owned())).map_err(|message| (None, message))?;
+        config.check().map_err(|error| (None, error.to_string()))
     }
 }
 

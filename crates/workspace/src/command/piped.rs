@@ -87,6 +87,23 @@ impl Piped {
         self.ended().await
     }
 
+    /// Its stderr, for somebody who follows it line by line with [`Piped::words`]; then [`Piped::ended`] knows nothing of it.
+    pub fn take_stderr(&mut self) -> Option<ChildStderr> {
+        self.stderr.take()
+    }
+
+    /// A line of its stderr in words: its own, or for people what its keeper reports. `None`: nothing to tell.
+    pub fn words(line: &str) -> Option<String> {
+        match serde_json::from_str::<Report>(line) {
+            Ok(Report::Ended { code: Some(0), over, .. }) if over.is_empty() => None,
+            Ok(Report::Ended { code: Some(code), .. }) => Some(format!("[it ended with exit code {code}]")),
+            Ok(Report::Ended { signal, .. }) => Some(format!("[signal {} ended it]", signal.unwrap_or_default())),
+            Ok(Report::Failed { words }) => Some(words),
+            Ok(Report::Over(_)) => None,
+            Err(_) => Some(line.to_owned()),
+        }
+    }
+
     /// The end of what it said on stderr, so far: the first thing to look at if it does not do what it should.
     pub fn said(&self) -> String {
         let said = String::from_utf8_lossy(&self.said);

@@ -22,6 +22,7 @@ const RULES: &[(&str, &str, Leave)] = &[
     ("outside", "*", Leave::Ask),
     ("webfetch", "*", Leave::Ask),
     ("websearch", "*", Leave::Ask),
+    ("mcp", "*", Leave::Ask),
     ("bash", "*", Leave::Ask),
     ("bash", "pwd", Leave::Allow),
     ("bash", "true", Leave::Allow),

@@ -14,7 +14,7 @@ use tolka_workspace::files::{FileError, Files};
 use super::field::Fields;
 use super::name::Name;
 use super::{Call, Scene, Tools};
-use super::{artifact, bash, delete, edit, glob, grep, list, outcome, patch, question, read, todo, write};
+use super::{artifact, bash, delete, edit, glob, grep, list, mcp, outcome, patch, question, read, todo, write};
 use super::{webfetch, websearch};
 use crate::Gone;
 use crate::native::kind::kind_of;
@@ -131,12 +131,7 @@ impl Act<'_> {
             return Err(Stop::Cancelled(None));
         }
         let Some(name) = Name::of(&self.call.name) else {
-            let known: Vec<_> = Name::ALL.iter().map(|name| name.as_str()).collect();
-            return Err(Stop::Failed(format!(
-                "there is no tool `{}`; use one of {}",
-                self.call.name,
-                known.join(", ")
-            )));
+            return mcp::run(self).await;
         };
         let fields = Fields::of(&self.call.input)?;
         match name {

@@ -21,10 +21,13 @@ pub(super) enum Name {
 /// What rules call the reading of what lies outside of the workspace.
 pub(super) const OUTSIDE: &str = "outside";
 
+/// What rules call the tools of MCP servers.
+pub(super) const MCP: &str = "mcp";
+
 /// All that rules can be about.
 pub fn permissions() -> Vec<&'static str> {
     let mut all = vec!["*"];
-    for permission in Name::ALL.iter().map(|name| name.permission()).chain([OUTSIDE]) {
+    for permission in Name::ALL.iter().map(|name| name.permission()).chain([OUTSIDE, MCP]) {
         if !all.contains(&permission) {
             all.push(permission);
         }

@@ -1,0 +1,152 @@
+//! Servers of tools, as OpenCode's clients ask for them; their prompts as commands and their resources.
+
+use std::path::Path as Place;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Map, Value, json};
+use tolka_facts::Block;
+use tolka_mcp::{Hub, Kit, PromptArgument, Server, State as Standing, Status};
+use tolka_session::PromptRequest;
+
+use super::folder::Folder;
+use super::{Answered, choice, session_row, wait};
+use crate::app::App;
+use crate::fault::{Fault, OpenCodeError};
+use crate::mcp;
+use crate::request::{json_body, text_field};
+
+/// A client that asks at its start is better served by an answer a little later than by one that says nothing.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/mcp", get(statuses).post(add))
+        .route("/mcp/{name}/connect", post(connect))
+        .route("/mcp/{name}/disconnect", post(disconnect))
+        .route("/command", get(commands))
+        .route("/session/{id}/command", post(command))
+        .route("/experimental/resource", get(resources))
+}
+
+async fn statuses(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    let kit = kit(&app, &folder).await?;
+    kit.settled(PATIENCE).await;
+    Ok(Json(shown(&kit)))
+}
+
+async fn add(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
+    let body = json_body(body).await?;
+    let name = text_field(&body, "name")?.unwrap_or_default();
+    let config = body.get("config").and_then(Value::as_object).cloned().unwrap_or_default();
+    let config = mcp::config(name, &config)?;
+    let place = folder.to_work_in(&app).await?;
+    let server = hub(&app)?.add_to_folder(Place::new(&place), config);
+    let server = server.map_err(|error| Fault::BadRequest(format!("{error}.")))?;
+    server.need();
+    server.settled(PATIENCE).await;
+    Ok(Json(shown(&kit(&app, &folder).await?)))
+}
+
+async fn connect(State(app): State<App>, Path(name): Path<String>, folder: Folder) -> Answered<bool> {
+    let server = found(&kit(&app, &folder).await?, &name)?;
+    server.connect();
+    server.settled(PATIENCE).await;
+    Ok(Json(true))
+}
+
+async fn disconnect(State(app): State<App>, Path(name): Path<String>, folder: Folder) -> Answered<bool> {
+    let server = found(&kit(&app, &folder).await?, &name)?;
+    server.disconnect();
+    server.until(&[Standing::Disabled], PATIENCE).await;
+    Ok(Json(true))
+}
+
+/// Each prompt of each server is a command, as `server:prompt`.
+async fn commands(State(app): State<App>, folder: Folder) -> Answered<Vec<Value>> {
+    let commands = kit(&app, &folder).await?.prompts().into_iter().map(|(server, prompt)| {
+        let place = |(at, _): (usize, &PromptArgument)| format!("${}", at + 1);
+        let hints: Vec<String> = prompt.arguments.iter().enumerate().map(place).collect();
+        json!({
+            "name": format!("{}:{}", server.name(), prompt.name),
+            "description": prompt.description.unwrap_or_default(),
+            "source": "mcp",
+            "template": "",
+            "hints": hints,
+        })
+    });
+    Ok(Json(commands.collect()))
+}
+
+/// A command is a prompt that begins with its name; the agent knows what it stands for.
+async fn command(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Response, OpenCodeError> {
+    let body = json_body(body).await?;
+    let head = session_row(&app, id).await?.head;
+    let name = text_field(&body, "command")?.unwrap_or_default();
+    let hub = hub(&app)?;
+    let kit = hub.of_session(head.id.as_str(), Place::new(&head.workspace));
+    kit.settled(PATIENCE).await;
+    let is_known = kit.prompts().iter().any(|(server, prompt)| format!("{}:{}", server.name(), prompt.name) == name);
+    if !is_known {
+        let name: String = name.chars().take(80).collect();
+        return Err(Fault::BadRequest(format!("Command not found: \"{name}\"\n  at [\"command\"]")).into());
+    }
+    let arguments = text_field(&body, "arguments")?.unwrap_or_default();
+    let choice::Choice { mode, model, .. } = choice::in_session(&app, &head, &body)?;
+    let content = vec![Block::text(format!("/{name} {arguments}").trim_end().to_owned())];
+    let request = PromptRequest { content, agent: mode, model, ..PromptRequest::default() };
+    let accepted = app.desk.prompt(&head.id, request).await.map_err(Fault::from)?;
+    Ok(wait::for_answer(app, head.id, accepted).await?)
+}
+
+async fn resources(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    let mut shown = Map::new();
+    for (server, resource) in kit(&app, &folder).await?.resources() {
+        let key = format!("{}:{}", server.name(), resource.uri);
+        let mut about = json!({ "name": resource.name, "uri": resource.uri, "client": server.name() });
+        about["description"] = resource.description.map_or(Value::Null, Value::from);
+        about["mimeType"] = resource.mime.map_or(Value::Null, Value::from);
+        if let Value::Object(fields) = &mut about {
+            fields.retain(|_, value| !value.is_null());
+        }
+        shown.insert(key, about);
+    }
+    Ok(Json(shown.into()))
+}
+
+async fn kit(app: &App, folder: &Folder) -> Result<Kit, Fault> {
+    let place = folder.to_work_in(app).await?;
+    Ok(app.config.hands.mcp.as_ref().map(|hub| hub.of_folder(Place::new(&place))).unwrap_or_default())
+}
+
+fn hub(app: &App) -> Result<&Arc<Hub>, Fault> {
+    let none = || Fault::BadRequest("The agent of this server uses no MCP servers.".to_owned());
+    app.config.hands.mcp.as_ref().ok_or_else(none)
+}
+
+fn found(kit: &Kit, name: &str) -> Result<Arc<Server>, Fault> {
+    let name: String = name.chars().take(80).collect();
+    kit.get(&name).cloned().ok_or_else(|| Fault::NotFound(format!("MCP server not found: {name}")))
+}
+
+fn shown(kit: &Kit) -> Value {
+    let shown = |server: &Arc<Server>| (server.name().to_owned(), status(&server.status()));
+    Value::Object(kit.servers().iter().map(shown).collect())
+}
+
+/// OpenCode has no word for one that is on its way.
+fn status(status: &Status) -> Value {
+    let error = || status.error.clone().unwrap_or_default();
+    match status.state {
+        Standing::Ready => json!({ "status": "connected" }),
+        Standing::Idle | Standing::Disabled => json!({ "status": "disabled" }),
+        Standing::Connecting if status.error.is_none() => json!({ "status": "failed", "error": "still connecting" }),
+        Standing::Connecting | Standing::Failed => json!({ "status": "failed", "error": error() }),
+        Standing::NeedsAuth => json!({ "status": "needs_auth" }),
+    }
+}
