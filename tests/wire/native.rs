@@ -2,6 +2,7 @@
 //! real wires from a script. Nothing but the model's words is made up.
 
 mod attacks;
+mod compaction;
 mod fork;
 mod kill;
 mod normal;

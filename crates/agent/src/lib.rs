@@ -54,6 +54,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether it summarises a session when it is asked to, with [`COMPACT`].
+    fn compacts(&self) -> bool {
+        false
+    }
+
     /// Cheap: anything slow belongs to the first turn, where it can be cancelled and told about.
     fn open(&self, place: Place) -> Box<dyn Mind>;
 }
@@ -122,6 +127,9 @@ pub const BUILD: &str = "build";
 
 /// The one in which nothing may be changed.
 pub const PLAN: &str = "plan";
+
+/// A prompt that begins with this asks for a summary of the session; what follows says what to heed in it.
+pub const COMPACT: &str = "/compact";
 
 /// What a session is called that nobody has named.
 pub const UNNAMED: &str = "New session";

@@ -6,6 +6,7 @@
 //! loses nothing.
 
 mod attachments;
+mod compaction;
 mod conversation;
 pub mod demo;
 mod failure;
@@ -72,6 +73,10 @@ impl Agent for Native {
 
     /// Tools from what they wrote, commands by looking before and after.
     fn tells_changes(&self) -> bool {
+        true
+    }
+
+    fn compacts(&self) -> bool {
         true
     }
 

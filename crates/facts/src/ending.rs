@@ -1,6 +1,6 @@
 //! What a turn leaves open when it ends, ended: nothing stays open behind a turn.
 
-use crate::event::{Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
+use crate::event::{CompactionEnded, Finish, PermissionAnswered, QuestionAnswered, StepEnded, Stop, ToolChanged};
 use crate::{Ask, Draft, OpenTurn, ToolStatus};
 
 /// How the last step of a turn ended, where only the turn's own end was told.
@@ -30,7 +30,7 @@ impl OpenTurn {
         withdrawn.collect()
     }
 
-    /// What ends all that is open, in the order in which it ends: requests, calls, the step.
+    /// What ends all that is open, in the order in which it ends: requests, a summary, calls, the step.
     pub fn end_what_is_open(&self, stop: Stop) -> Vec<Draft> {
         let (why, status) = match stop {
             Stop::Cancelled => ("The turn was cancelled before the tool ended.", ToolStatus::Cancelled),
@@ -43,6 +43,10 @@ impl OpenTurn {
             }
         };
         let mut drafts = self.withdraw_asks("tolka");
+        drafts.extend(self.compaction.iter().map(|id| {
+            let error = Some(unsummarised(stop).to_owned());
+            Draft::tolka(CompactionEnded { id: id.clone(), summary: None, error, keeps: None, usage: None, cost: None })
+        }));
         drafts.extend(self.open_tools().map(|tool| {
             let (status, error) = (Some(status), Some(why.into()));
             Draft::tolka(ToolChanged { status, error, ..ToolChanged::of(tool.call.clone()) })
@@ -52,5 +56,16 @@ impl OpenTurn {
             Draft::tolka(StepEnded { message, finish: stop.into(), usage: None, cost: None, kept: None })
         }));
         drafts
+    }
+}
+
+/// Why there is no summary. The conversation is as it was.
+fn unsummarised(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Cancelled => "The turn was cancelled before there was a summary.",
+        Stop::Interrupted => "The server stopped before there was a summary.",
+        Stop::Failed | Stop::EndTurn | Stop::MaxTokens | Stop::MaxTurnRequests | Stop::Refusal => {
+            "The turn ended before there was a summary."
+        }
     }
 }

@@ -213,6 +213,9 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<String>,
         /// The first message that the model goes on to see as it is; of those before it, only the summary. `None`: none.
         #[serde(skip_serializing_if = "Option::is_none", default)] keeps: Option<MessageId>,
+        /// What making the summary took, also where it came to nothing.
+        #[serde(skip_serializing_if = "Option::is_none", default)] usage: Option<Usage>,
+        #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<f64>,
     }
 
     /// A command goes on while the session does: a development server, for one.

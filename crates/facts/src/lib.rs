@@ -17,6 +17,7 @@
 
 mod block;
 mod body;
+mod compaction;
 mod ended;
 mod ending;
 pub mod event;
@@ -31,6 +32,7 @@ mod view;
 
 pub use block::Block;
 pub use body::{BlobRef, Blobs, Body, Hash, INLINE_LIMIT, NoBlobs};
+pub use compaction::{compaction_message, compaction_name};
 pub use ended::EndedCalls;
 pub use event::Event;
 pub use fact::{Cause, Draft, Fact, FactError, VERSION};

@@ -143,6 +143,12 @@ pub struct OpenTurn {
     pub ended_calls: EndedCalls,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub asks: Vec<Ask>,
+    /// The summary that is being made, by its id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub compaction: Option<String>,
+    /// What a summary took was counted with it; the turn's end tells it once more.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub has_counted: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<Failed>,
 }
@@ -304,7 +310,7 @@ impl Tip {
                 self.ended_turn = self.turn.take();
                 self.head.updated = fact.time;
                 if let Some(usage) = e.usage
-                    && self.ended_turn.as_ref().is_none_or(|turn| turn.steps == 0)
+                    && self.ended_turn.as_ref().is_none_or(|turn| turn.steps == 0 && !turn.has_counted)
                 {
                     self.head.tokens += usage;
                 }
@@ -388,13 +394,23 @@ impl Tip {
                 e.checkpoint.iter().for_each(|checkpoint| self.begin_from(checkpoint));
                 self.head.updated = fact.time;
             }
+            Event::CompactionStarted(e) => {
+                if let Some(turn) = &mut self.turn {
+                    turn.compaction = Some(e.id.clone());
+                }
+            }
+            Event::CompactionEnded(e) => {
+                self.head.tokens += e.usage.unwrap_or_default();
+                if let Some(turn) = &mut self.turn {
+                    turn.compaction.take_if(|open| *open == e.id);
+                    turn.has_counted |= e.usage.is_some();
+                }
+            }
             Event::ProcessStarted(e) => self.processes.push(e.clone()),
             Event::ProcessEnded(e) => self.processes.retain(|running| running.process != e.process),
             Event::CommandsSet(_)
             | Event::Noticed(_)
             | Event::ArtifactSaved(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionEnded(_)
             | Event::MessageHidden(_)
             | Event::FilesMoved(_)
             | Event::Foreign(_)
@@ -439,6 +455,8 @@ impl Tip {
             tools: Vec::new(),
             ended_calls: EndedCalls::default(),
             asks: Vec::new(),
+            compaction: None,
+            has_counted: false,
             failure: None,
         });
         self.head.turns += 1;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use tolka_facts::{CallId, Event, Fact, MessageId, RequestId, Tip, TurnId};
+use tolka_facts::{CallId, Event, Fact, MessageId, RequestId, Tip, TurnId, compaction_message, compaction_name};
 
 /// The names of marks, in one place for those who set and those who seek them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mark<'a> {
     /// Where the prompt of a turn was queued.
     Prompt(&'a TurnId),
@@ -13,6 +13,8 @@ pub enum Mark<'a> {
     Message(&'a MessageId),
     /// Where the step with this message started.
     Step(&'a MessageId),
+    /// Where a compaction is told as a message.
+    Summary(&'a Fact),
     /// Where the prompt with this key was.
     Key(&'a str),
     TurnStart(&'a TurnId),
@@ -114,6 +116,9 @@ impl<'a> Mark<'a> {
                 [Some(Mark::Prompt(&e.turn)), Some(Mark::Message(&e.message)), e.key.as_deref().map(Mark::Key)]
             }
             Event::StepStarted(e) => one(Mark::Step(&e.message)),
+            Event::CompactionStarted(_) | Event::CompactionEnded(_) => {
+                [compaction_message(fact, tip).map(|_| Mark::Summary(fact)), None, None]
+            }
             Event::TurnStarted(e) => {
                 let [point, checkpoint] = saved(e.checkpoint.as_deref());
                 [Some(Mark::TurnStart(&e.turn)), point, checkpoint]
@@ -154,7 +159,8 @@ impl<'a> Mark<'a> {
         match self {
             Mark::Prompt(_) => MarkKind::Prompt,
             Mark::Message(_) => MarkKind::Message,
-            Mark::Step(_) => MarkKind::Step,
+            // Its message is listed among those of steps.
+            Mark::Step(_) | Mark::Summary(_) => MarkKind::Step,
             Mark::Key(_) => MarkKind::Key,
             Mark::TurnStart(_) => MarkKind::TurnStart,
             Mark::TurnEnd(_) => MarkKind::TurnEnd,
@@ -180,6 +186,7 @@ impl fmt::Display for Mark<'_> {
         match self {
             Mark::Prompt(turn) | Mark::TurnStart(turn) | Mark::TurnEnd(turn) | Mark::Steered(turn) => turn.fmt(f),
             Mark::Message(message) | Mark::Step(message) | Mark::Hidden(message) => message.fmt(f),
+            Mark::Summary(fact) => compaction_name(fact).fmt(f),
             Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
             Mark::CallEnd(call) => call.fmt(f),
             Mark::Key(name) | Mark::Artifact(name) | Mark::Checkpoint(name) => f.write_str(name),

@@ -26,6 +26,8 @@ pub struct Script {
     pub key: Option<String>,
     /// Any other model is unknown. Empty: every name is good.
     pub models: Vec<String>,
+    /// Tokens that a request may hold, four bytes of it each; what is longer is refused as too long. `None`: any number.
+    pub context: Option<u64>,
     /// Characters in one piece of text; `None` cuts as providers do, into a few.
     pub piece: Option<usize>,
     /// The field in which the OpenAI wire tells thoughts.

@@ -20,7 +20,7 @@ pub struct Received {
     pub headers: BTreeMap<String, String>,
     /// A text where it was no JSON.
     pub body: Value,
-    /// Which answer of the script it got, from 0.
+    /// Which answer of the script it got, from 0. One that was too long got none.
     pub answer: Option<usize>,
     /// Why it got none.
     pub refused: Option<String>,
@@ -123,7 +123,8 @@ impl Stage {
             Err(problem) => Err((400, format!("We could not parse the JSON body of your request: {problem}"))),
         };
         let (answer, refused, reply) = match chosen {
-            Ok((number, reply)) => (Some(number), None, reply),
+            // One that is too long gets no answer of the script, and is no mistake.
+            Ok((number, reply)) => (number, None, reply),
             Err((status, why)) => {
                 let body = wire.refusal(status, &why);
                 (None, Some(why), Reply::Refusal { status, headers: BTreeMap::new(), body })
@@ -146,7 +147,7 @@ impl Play {
         wire: Wire,
         headers: &BTreeMap<String, String>,
         body: &Value,
-    ) -> Result<(usize, Reply), (u16, String)> {
+    ) -> Result<(Option<usize>, Reply), (u16, String)> {
         let header = |name: &str| headers.get(name).map(String::as_str).unwrap_or_default();
         let key = match wire {
             Wire::OpenAi => header("authorization").trim_start_matches("Bearer "),
@@ -171,6 +172,9 @@ impl Play {
         if !asked.is_streamed {
             return Err((400, "this provider only streams".to_owned()));
         }
+        if self.script.context.is_some_and(|most| tokens(body) > most) {
+            return Ok((None, Reply::Refusal { status: 400, headers: BTreeMap::new(), body: wire.overflow() }));
+        }
         let conversation = match self.script.order {
             Order::Global => String::new(),
             Order::Conversation => asked.first_user.clone(),
@@ -179,7 +183,7 @@ impl Play {
             .next(&conversation, &asked)
             .ok_or_else(|| (400, format!("the script has no answer left for {:?}", asked.last_user)))?;
         *self.used.entry((conversation, number)).or_default() += 1;
-        Ok((number, self.tell(number, wire, &asked, body)))
+        Ok((Some(number), self.tell(number, wire, &asked, body)))
     }
 
     /// The first that is left and names this request; else the first that is left and is for anybody.
@@ -211,11 +215,16 @@ impl Play {
             model: &asked.model,
             seed: self.seed,
             ending: ending(answer),
-            counts: counts(answer, body.to_string().len(), &words),
+            counts: counts(answer, tokens(body), &words),
             reasoning,
             wants_usage: asked.wants_usage,
         }))
     }
+}
+
+/// About how many tokens were sent.
+fn tokens(body: &Value) -> u64 {
+    body.to_string().len() as u64 / 4 + 1
 }
 
 fn holds(when: &When, asked: &Asked) -> bool {

@@ -134,7 +134,7 @@ pub(crate) fn ending(answer: &Answer) -> Ending {
 }
 
 /// Where the script does not count, about one token for four characters.
-pub(crate) fn counts(answer: &Answer, request_length: usize, words: &[Word]) -> Counts {
+pub(crate) fn counts(answer: &Answer, sent: u64, words: &[Word]) -> Counts {
     answer.usage.unwrap_or_else(|| {
         let (mut output, mut reasoning) = (0, 0);
         for word in words {
@@ -145,6 +145,6 @@ pub(crate) fn counts(answer: &Answer, request_length: usize, words: &[Word]) -> 
                 _ => {}
             }
         }
-        Counts { input: request_length as u64 / 4 + 1, output, reasoning, ..Counts::default() }
+        Counts { input: sent, output, reasoning, ..Counts::default() }
     })
 }

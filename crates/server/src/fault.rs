@@ -133,6 +133,8 @@ impl From<SessionError> for Fault {
             | SessionError::EmptyPrompt
             | SessionError::Reference
             | SessionError::LongKey { .. }
+            | SessionError::CannotCompact(_)
+            | SessionError::LongInstructions { .. }
             | SessionError::BadPicture { .. }
             | SessionError::NoSuchOption { .. }
             | SessionError::WrongAnswers { .. } => Fault::BadRequest(message),

@@ -6,6 +6,7 @@
 mod all_messages;
 mod asks;
 mod choice;
+mod compact;
 mod diff;
 mod events;
 mod folder;
@@ -43,6 +44,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/session/{id}/revert", post(revert::revert))
         .route("/session/{id}/unrevert", post(revert::unrevert))
         .route("/session/{id}/fork", post(revert::fork))
+        .route("/session/{id}/summarize", post(compact::summarize))
+        .route("/api/session/{id}/compact", post(compact::and_go))
         .route("/api/session/{id}/revert/stage", post(revert::stage))
         .route("/api/session/{id}/revert/clear", post(revert::clear))
         .route("/api/session/{id}/revert/commit", post(revert::commit))

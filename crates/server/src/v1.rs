@@ -48,6 +48,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions", get(sessions::list).post(sessions::create))
         .route("/sessions/{id}", get(sessions::get).patch(sessions::change).delete(sessions::delete))
         .route("/sessions/{id}/prompt", post(sessions::prompt))
+        .route("/sessions/{id}/compact", post(sessions::compact))
         .route("/sessions/{id}/queue", get(sessions::queue))
         .route("/sessions/{id}/queue/{turn}", delete(sessions::drop_prompt))
         .route("/sessions/{id}/cancel", post(sessions::cancel))

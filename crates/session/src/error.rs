@@ -17,6 +17,10 @@ pub enum SessionError {
     UnknownModel { name: String, agent: String, known: String },
     #[error("the prompt is empty; send at least one block of content")]
     EmptyPrompt,
+    #[error("`{0}` summarises no sessions; the agents that do bring their own models")]
+    CannotCompact(String),
+    #[error("what to heed in a summary may have {most} bytes, not {given}")]
+    LongInstructions { given: usize, most: usize },
     #[error("{waiting} prompts are waiting already; wait for one to finish, cancel, or drop one from the queue")]
     QueueFull { waiting: usize },
     #[error("no prompt {0} is waiting in the queue")]

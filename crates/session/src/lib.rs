@@ -9,6 +9,7 @@ mod answer;
 mod attendance;
 mod clerk;
 mod closing;
+mod compact;
 mod desk;
 mod ending;
 mod error;
@@ -29,6 +30,7 @@ mod turn;
 
 pub use answer::Answer;
 pub use attendance::{Attendance, Place};
+pub use compact::CompactRequest;
 pub use desk::{Desk, NewSession, Purge, UNNAMED};
 pub use error::SessionError;
 pub use fork::{ForkRequest, ForkWorkspace};

@@ -20,7 +20,7 @@ pub(crate) use file::{CheckpointsEntry, Config, ModelEntry, Otherwise, ProviderE
 use file::{LeaveEntry, Permission};
 pub(crate) use mcp::servers;
 pub(crate) use sandbox::{Require, SandboxEntry};
-pub(crate) use values::{Age, BaseUrl, Size, Which};
+pub(crate) use values::{Age, BaseUrl, Compact, Size, Which};
 
 use crate::environment::Environment;
 

@@ -113,6 +113,11 @@ impl Render {
                 };
                 self.line(&said);
             }
+            Event::CompactionStarted(_) => self.line("the conversation is long; it is being summarised"),
+            Event::CompactionEnded(e) => match &e.error {
+                Some(error) => self.line(&format!("no summary, all stays as it was: {}", short(error, REASON))),
+                None => self.line("summarised"),
+            },
             Event::Noticed(e) => {
                 self.has_noted = true;
                 let more = e.description.as_deref().map(|more| format!(": {}", short(more, REASON)));

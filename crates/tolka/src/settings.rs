@@ -10,14 +10,14 @@ use anyhow::{Context, Result, bail};
 use tolka_agent::native::demo::Demo;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, ONCE};
-use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Settings, Titles};
 use tolka_agent::{Pace, Patience};
 use tolka_mcp::Hub;
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::{Level, Network, Shell};
 
-use crate::config::{self, Config, Otherwise, SandboxEntry, TitleSource};
+use crate::config::{self, Compact, Config, Otherwise, SandboxEntry, TitleSource};
 use crate::environment::Environment;
 use crate::models::Catalogue;
 
@@ -82,6 +82,11 @@ impl Given<'_> {
             checkpoints: self.checkpoints.clone(),
             titles: Titles::Prompt,
             mcp: None,
+            compaction: match self.config.compact {
+                Compact::Usual => Compaction::default(),
+                Compact::Never => Compaction::OnRequest,
+                Compact::At(share) => Compaction::At(share),
+            },
             instructions: None,
             web: crate::web::web(self.config, self.environment).0,
         }

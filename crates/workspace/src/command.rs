@@ -297,7 +297,9 @@ impl Shell {
         match Report::find(&said) {
             Some(Report::Ended { code: Some(0), .. }) => Ok(()),
             Some(Report::Failed { words }) => Err(std::io::Error::other(words)),
-            Some(Report::Ended { .. } | Report::Over(_)) | None => Err(std::io::Error::other("the shell does not run in it")),
+            Some(Report::Ended { .. } | Report::Over(_)) | None => {
+                Err(std::io::Error::other("the shell does not run in it"))
+            }
         }
     }
 }

@@ -35,6 +35,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn set(wire: Wire, script: Script) -> Self {
+        Stage::sized(wire, script, "context = 100000\noutput = 8000")
+    }
+
+    /// `sizes`: what the configuration knows of how much the model takes.
+    pub(crate) fn sized(wire: Wire, script: Script, sizes: &str) -> Self {
         let (house, provider) = (House::new(), Scripted::start(script).unwrap());
         let base = match wire {
             Wire::OpenAi => provider.openai_url(),
@@ -48,8 +53,7 @@ wire = "{}"
 base_url = "{base}"
 [[providers.scripted.models]]
 id = "story"
-context = 100000
-output = 8000
+{sizes}
 images = true
 price = {{ input = 1.0, output = 10.0, cache_read = 0.1, cache_write = 1.25 }}
 "#,

@@ -102,7 +102,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-fn normal(stage: &Stage, facts: &[Value]) -> String {
+pub(super) fn normal(stage: &Stage, facts: &[Value]) -> String {
     let workspace = stage.house.workspace().canonicalize().unwrap();
     Normal::default().saying(workspace.to_str().unwrap(), "/work/greetings").facts(facts)
 }
@@ -122,7 +122,7 @@ fn a_long_task_is_done_and_told_alike_on_both_wires_and_in_every_dialect() {
     the_provider_took_every_request(&other);
     assert_same(&told, &normal(&other, &talk.facts));
 
-    golden(&stage.house, &told);
+    golden(&stage.house, "native-story", &told);
 }
 
 fn the_files_are_as_they_should_be(stage: &Stage) {
@@ -194,7 +194,7 @@ fn the_provider_took_every_request(stage: &Stage) {
 }
 
 /// What the door tells is what the encoders make of the facts.
-fn every_stream_is_what_the_facts_make_it(talk: &Talk, server: &crate::server::Server) {
+pub(super) fn every_stream_is_what_the_facts_make_it(talk: &Talk, server: &crate::server::Server) {
     let facts: Vec<Fact> =
         talk.facts.iter().map(|fact| Fact::from_json(fact.to_string().as_bytes()).unwrap()).collect();
     for dialect in Dialect::ALL {
@@ -225,14 +225,14 @@ fn tolka(house: &House, args: &[&str], input: Vec<u8>) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
-fn golden(house: &House, facts: &str) {
+/// Holds what every dialect makes of the facts against the golden files of this name.
+pub(super) fn golden(house: &House, name: &str, facts: &str) {
     let mut wrong = Vec::new();
     let facts: Vec<Fact> = facts.lines().map(|fact| Fact::from_json(fact.as_bytes()).unwrap()).collect();
     for dialect in Dialect::ALL {
         let frames = frames(dialect, &facts);
         let told: String = frames.iter().map(|frame| format!("{frame}\n")).collect();
-        let path =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/golden/native-story.{dialect}.jsonl"));
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/golden/{name}.{dialect}.jsonl"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             std::fs::write(&path, &told).unwrap();
         }
@@ -249,7 +249,7 @@ fn golden(house: &House, facts: &str) {
     assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 writes them anew\n{}", wrong.join("\n"));
 }
 
-fn assert_same(one: &str, other: &str) {
+pub(super) fn assert_same(one: &str, other: &str) {
     let (ones, others): (Vec<_>, Vec<_>) = (one.lines().collect(), other.lines().collect());
     let apart = (0..ones.len().max(others.len())).find(|at| ones.get(*at) != others.get(*at));
     if let Some(at) = apart {

@@ -2,20 +2,22 @@
 //!
 //! **It is a function of the facts** and of whether the model sees pictures: while a turn runs it grows with what is told,
 //! and made again from the journal it is the same. So: a step that ended in an error is no part of it (it was asked again,
-//! or nobody could answer); of one that was cancelled or interrupted the words stand, and what it was doing is told in words; and
-//! every call has a result.
+//! or nobody could answer); of one that was cancelled or interrupted the words stand, and what it was doing is told in words;
+//! every call has a result; and of what was summarised, the summary stands.
 
 mod past;
+mod recollection;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use tolka_facts::{CallId, Json};
 
-use super::model::{Input, Message, Output, Returned};
+use super::model::{Input, Message, Model, Output, Returned};
 use super::tools::Outcome;
 
-pub(super) use past::{Kept, Recollection, input_of, no_input};
+pub(super) use past::{Kept, input_of, no_input};
+pub(super) use recollection::{Recollection, Segment};
 
 /// Begins the names of calls that no model made: files that a prompt brought along are read in this way.
 pub(super) const ATTACHED: &str = "attached_";
@@ -24,6 +26,12 @@ pub(super) const ATTACHED: &str = "attached_";
 pub(super) enum Eyes {
     Open,
     Blind,
+}
+
+impl Eyes {
+    pub(super) fn of(model: &dyn Model) -> Self {
+        if model.about().sees_images { Eyes::Open } else { Eyes::Blind }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -42,6 +50,10 @@ impl Conversation {
 
     pub(super) fn messages(&self) -> Vec<Arc<Message>> {
         self.messages.clone()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
     }
 
     /// Two in a row are one: not every provider takes two.

@@ -66,7 +66,9 @@ impl Model for Demo {
     }
 
     fn ask(&self, request: Request) -> Pieces {
-        let step = Seen::in_request(&request).next_step();
+        let seen = Seen::in_request(&request);
+        // Without tools it is asked for a summary.
+        let step = if request.tools.is_empty() { seen.summary() } else { seen.next_step() };
         Box::pin(Saying::new(&step, self.pace, &request))
     }
 }

@@ -63,6 +63,17 @@ pub(super) fn unknown_model(wanted: Option<&ModelName>, known: &[String]) -> Fai
     Failed { kind: FailureKind::Provider, message, code: None, retryable: false, details: None }
 }
 
+/// A person asked for a summary, and there is none.
+pub(super) fn unsummarised(why: String) -> Failed {
+    let message = format!("{why} Nothing was changed; ask again, or with another model.");
+    Failed { kind: FailureKind::Provider, message, code: None, retryable: true, details: None }
+}
+
+/// The conversation does not fit, and what was done about it did not help.
+pub(super) fn still_too_long(overflow: Failed, why: &str) -> Failed {
+    Failed { message: format!("{} ({why})", overflow.message), ..overflow }
+}
+
 pub(super) fn no_past(error: &crate::PastError) -> Failed {
     let message = format!("{error}. Nothing was sent to the model; try again.");
     Failed { kind: FailureKind::Storage, message, code: None, retryable: true, details: None }

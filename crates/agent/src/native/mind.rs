@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tolka_facts::event::{Failed, Model as ModelName, SessionChanged, Stop};
-use tolka_facts::{Draft, View};
+use tolka_facts::{Draft, NoBlobs, View};
 
 use super::conversation::{Eyes, Recollection};
 use super::model::{Model, ToolSpec};
@@ -14,8 +14,8 @@ use super::spent::Spent;
 use super::title::{self, Named, Naming};
 use super::tools::{Scene, Tools};
 use super::turn::{Halt, Stopped, Turn, Why, notice};
-use super::{failure, instructions};
-use crate::{BUILD, Ended, Gone, Mind, PLAN, Place, Prompt, Running, Teller, UNNAMED, is_meant};
+use super::{compaction, failure, instructions};
+use crate::{BUILD, Ended, Gone, Mind, PLAN, Past, Place, Prompt, Running, Teller, UNNAMED, is_meant};
 
 pub(super) struct NativeMind {
     pub(super) settings: Arc<Settings>,
@@ -23,7 +23,7 @@ pub(super) struct NativeMind {
     pub(super) workspace: PathBuf,
     place: Place,
     /// What the last turn began with, and what was made of it: the next one reads on from there.
-    known: Option<(View, Recollection)>,
+    pub(super) known: Option<(View, Recollection)>,
     naming: Option<Naming>,
 }
 
@@ -91,9 +91,12 @@ impl NativeMind {
             notice(teller, "The session goes on with another model", why).await?;
         }
         let mode = prompt.mode.as_deref().filter(|mode| *mode == PLAN).unwrap_or(BUILD).to_owned();
-        self.name_session(prompt, &model, teller, spent).await?;
+        let wishes = compaction::wanted(&prompt.content, &NoBlobs);
+        if wishes.is_none() {
+            self.name_session(prompt, &model, teller, spent).await?;
+        }
 
-        let eyes = if model.about().sees_images { Eyes::Open } else { Eyes::Blind };
+        let eyes = Eyes::of(&*model);
         let (settings, workspace, running) = (self.settings.clone(), self.workspace.clone(), prompt.turn.clone());
         let today = instructions::today();
         let of_mode = mode.clone();
@@ -116,12 +119,33 @@ impl NativeMind {
         }
         self.tools.tell_servers(teller, &commands).await?;
         let specs: Arc<[ToolSpec]> = self.tools.specs(&mode).into();
-        let offered = specs.iter().map(|spec| spec.name.clone()).collect();
+        let offered = Arc::new(specs.iter().map(|spec| spec.name.clone()).collect());
         let (checkpoint, cancel) = (prompt.checkpoint.clone(), halt.cancel());
         let scene = Scene { teller, mode, checkpoint, since, cancel };
-        let turn =
-            Turn { mind: self, teller, model, conversation, system, specs, offered, scene, halt, spent, used: None };
-        turn.run(prompt).await
+        let turn = Turn {
+            mind: self,
+            teller,
+            running: prompt.turn.clone(),
+            model,
+            conversation,
+            system,
+            specs,
+            offered,
+            scene,
+            halt,
+            spent,
+            used: None,
+            next_step: None,
+            has_failed_to_compact: false,
+        };
+        match wishes {
+            Some(wishes) => turn.compact_alone(wishes).await,
+            None => turn.run(prompt).await,
+        }
+    }
+
+    pub(super) fn past(&self) -> Arc<dyn Past> {
+        self.place.past.clone()
     }
 
     /// The model that the prompt names, else the session's, else the usual one.

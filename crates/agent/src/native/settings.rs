@@ -34,9 +34,26 @@ pub struct Settings {
     pub titles: Titles,
     /// Servers whose tools it may use besides its own.
     pub mcp: Option<Arc<Hub>>,
+    pub compaction: Compaction,
     /// Said to the model before all else, after our own words.
     pub instructions: Option<String>,
     pub web: Web,
+}
+
+/// When a conversation that grows long is summarised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Compaction {
+    /// When this share of what the model takes is used, or less if its answer needs more; and when the provider says that
+    /// it does not fit.
+    At(f64),
+    /// Only if a person asks for it.
+    OnRequest,
+}
+
+impl Default for Compaction {
+    fn default() -> Self {
+        Compaction::At(0.9)
+    }
 }
 
 /// How a session that nobody named gets its title.

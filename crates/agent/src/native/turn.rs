@@ -9,8 +9,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tolka_facts::event::{Failed, Finish, Model as ModelName, Noticed, RetryScheduled, Severity, Stop, UsageSet};
-use tolka_facts::{Block, Draft, Json, NoBlobs};
+use tolka_facts::{Block, Draft, Json, MessageId, NoBlobs, TurnId};
 
+use super::compaction::{self, Cause, Compacted};
 use super::conversation::Conversation;
 use super::mind::NativeMind;
 use super::model::{Model, ModelError, ModelErrorKind, Request, ToolSpec};
@@ -36,17 +37,22 @@ pub(super) enum Stopped {
 pub(super) struct Turn<'a, 'h> {
     pub(super) mind: &'a mut NativeMind,
     pub(super) teller: &'a Teller,
+    /// Its own id.
+    pub(super) running: TurnId,
     pub(super) model: Arc<dyn Model>,
     pub(super) conversation: Conversation,
     pub(super) system: Arc<str>,
     pub(super) specs: Arc<[ToolSpec]>,
     /// The names of `specs`.
-    pub(super) offered: HashSet<String>,
+    pub(super) offered: Arc<HashSet<String>>,
     pub(super) scene: Scene<'a>,
     pub(super) halt: &'a mut Halt<'h>,
     pub(super) spent: &'a mut Spent,
-    /// Tokens that the last step took in and gave.
-    pub(super) used: Option<u64>,
+    /// Tokens that the last step took in and gave, and how many messages it was sent. `None`: nobody has told.
+    pub(super) used: Option<(u64, usize)>,
+    /// What the next step's message is called, where that had to be known before.
+    pub(super) next_step: Option<MessageId>,
+    pub(super) has_failed_to_compact: bool,
 }
 
 /// What is asked of the model once more, or why it is not.
@@ -147,14 +153,25 @@ impl Turn<'_, '_> {
         attachments::attach(content, place, &mut self.conversation, hands, self.halt).await
     }
 
-    /// Takes in what people have sent to this turn. Whether there was any.
+    /// Takes in what people have sent to this turn. Whether the model has to answer it.
     async fn steered(&mut self) -> Result<Result<bool, Why>, Gone> {
         let steered = self.teller.steering().await?;
-        let is_any = !steered.is_empty();
+        let (mut is_any, mut wanted) = (false, None);
         for prompt in steered {
+            if let Some(wishes) = compaction::wanted(&prompt.content, &NoBlobs) {
+                wanted = Some(wishes);
+                continue;
+            }
+            is_any = true;
             if let Err(why) = self.hear_person(&prompt.content, prompt.context.as_ref()).await? {
                 return Ok(Err(why));
             }
+        }
+        // A summary is made in the middle of the turn too, of all that was said by then.
+        if let Some(wishes) = wanted
+            && let Compacted::Halted(why) = self.compact(Cause::Steered(wishes)).await?
+        {
+            return Ok(Err(why));
         }
         Ok(Ok(is_any))
     }
@@ -164,7 +181,7 @@ impl Turn<'_, '_> {
         let name = self.model.about().model.clone();
         let tries = self.mind.settings.tries.max(1);
         let mut failed = 0;
-        let (mut open, mut empty) = (None, 0);
+        let (mut open, mut empty, mut has_overflown) = (None, 0, false);
         loop {
             let mut step = match open.take() {
                 Some(step) => step,
@@ -173,10 +190,13 @@ impl Turn<'_, '_> {
                     if let Err(why) = self.halt.or(std::future::ready(())).await {
                         return Ok(Asked::Stopped(Stopped::Halted(why)));
                     }
-                    Step::begin(self.teller, name.clone(), &self.offered).await?
+                    if let Err(why) = self.compact_if_full().await? {
+                        return Ok(Asked::Stopped(Stopped::Halted(why)));
+                    }
+                    Step::begin(self.teller, self.next_step.take(), name.clone(), self.offered.clone()).await?
                 }
             };
-            let mut is_empty = false;
+            let (mut is_empty, sent) = (false, self.conversation.len());
             let pieces = self.model.ask(Request {
                 system: self.system.clone(),
                 messages: self.conversation.messages(),
@@ -186,7 +206,7 @@ impl Turn<'_, '_> {
                 Heard::Ended { finish, is_refusal, usage } => {
                     let used = Used::by(self.model.about(), usage);
                     self.spent.add(used);
-                    self.used = usage.map(|usage| usage.total());
+                    self.used = usage.map(|usage| (usage.total(), sent));
                     let is_good = matches!(finish, Finish::Stop | Finish::Unknown) && !is_refusal;
                     if !is_good || !step.is_empty() {
                         let answer = step.end(finish, used);
@@ -203,6 +223,14 @@ impl Turn<'_, '_> {
                 }
                 Heard::Failed(error) => error,
             };
+            if error.kind == ModelErrorKind::Overflow && !has_overflown && self.compacts() {
+                has_overflown = true;
+                step.give_up(Finish::Error, "The conversation did not fit.").await?;
+                match self.compact_overflow(&error).await? {
+                    Ok(()) => continue,
+                    Err(stopped) => return Ok(Asked::Stopped(stopped)),
+                }
+            }
             failed += 1;
             let delay = retry::delay(&error, failed, tries).filter(|_| empty < EMPTY);
             if step.is_silent() && delay.is_some() {
@@ -218,6 +246,10 @@ impl Turn<'_, '_> {
                     return Ok(Asked::Stopped(Stopped::Done(Stop::EndTurn)));
                 }
                 let failure = failure::of_model(&error, &name, failed);
+                let failure = match has_overflown && error.kind == ModelErrorKind::Overflow {
+                    true => failure::still_too_long(failure, "It was summarised, and still does not fit."),
+                    false => failure,
+                };
                 return Ok(Asked::Stopped(Stopped::Failed(Box::new(failure))));
             };
             let retry = RetryScheduled {
@@ -238,7 +270,7 @@ impl Turn<'_, '_> {
 
     /// Tells how full the model is and what the session has cost.
     async fn tell_usage(&mut self) -> Result<(), Gone> {
-        let (Some(used), Some(size)) = (self.used, self.model.about().context) else { return Ok(()) };
+        let (Some((used, _)), Some(size)) = (self.used, self.model.about().context) else { return Ok(()) };
         self.teller.tell(Draft::agent(UsageSet { used, size, cost: self.spent.of_session() })).await
     }
 }

@@ -61,7 +61,10 @@ impl Fresh {
                 renew(&mut e.id, artifacts, || ids.artifact(now));
             }
             Event::CompactionStarted(e) => e.id.push_str(suffix.as_deref().unwrap_or_default()),
-            Event::CompactionEnded(e) => e.id.push_str(suffix.as_deref().unwrap_or_default()),
+            Event::CompactionEnded(e) => {
+                e.id.push_str(suffix.as_deref().unwrap_or_default());
+                e.keeps.iter_mut().for_each(message);
+            }
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tolka_agent::native::Native;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
-use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Settings, Titles};
 use tolka_agent::native::web::Web;
 use tolka_agent::{
     Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
@@ -383,6 +383,7 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         checkpoints: None,
         titles: Titles::Prompt,
         mcp: None,
+        compaction: Compaction::default(),
         instructions: None,
         web: Web::default(),
     }

@@ -6,6 +6,7 @@ mod hall;
 mod script;
 
 mod begins;
+mod compaction;
 mod demo;
 mod edges;
 mod halted;

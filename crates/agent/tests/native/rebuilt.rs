@@ -9,7 +9,9 @@ use tolka_facts::{Block, Event, Fact, Json, MessageId, View};
 
 use crate::hall::{AGAIN, Act, Hall};
 use crate::halted::check_pairs;
-use crate::script::{Line, Play, Script, began, call, ends, ends_with, input, refuses, text, thought, thought_ended};
+use crate::script::{
+    Line, Play, Script, began, call, ends, ends_using, ends_with, input, refuses, text, thought, thought_ended,
+};
 use crate::told::check_dialects;
 
 /// One prompt and what comes of it.
@@ -23,6 +25,10 @@ struct Turn {
     steer: Option<usize>,
     /// Which message is hidden before it.
     hide: Option<usize>,
+    /// The prompt asks for a summary of all.
+    compacts: bool,
+    /// What comes of summaries.
+    summaries: Vec<Play>,
     /// To before the turn of which message the conversation goes back before it, and whether that is taken back.
     rewind: Option<(usize, bool)>,
 }
@@ -68,6 +74,7 @@ fn last() -> impl Strategy<Value = Line> {
     prop_oneof![
         6 => Just(ends()),
         2 => Just(ends_with(Finish::ToolCalls)),
+        2 => Just(ends_using(Finish::ToolCalls, FULL)),
         1 => Just(ends_with(Finish::Length)),
         1 => Just(refuses()),
         2 => Just(Line::Fails(ModelErrorKind::Cut)),
@@ -109,27 +116,40 @@ fn turn() -> impl Strategy<Value = Turn> {
         proptest::option::weighted(0.3, 1..20usize),
         proptest::option::weighted(0.2, 0..10usize),
         proptest::option::weighted(0.3, (0..10usize, any::<bool>())),
+        (proptest::bool::weighted(0.2), proptest::collection::vec(play(), 0..2)),
     )
-        .prop_map(|(plays, content, context, cancel, steer, hide, rewind)| Turn {
+        .prop_map(|(plays, content, context, cancel, steer, hide, rewind, (compacts, summaries))| Turn {
             plays,
             content,
             context,
             cancel,
             steer,
             hide,
+            compacts,
+            summaries,
             rewind,
         })
 }
+
+/// What the model takes: enough, or so little that long prompts and full answers make it be summarised.
+fn room() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(1_000_000u64), Just(FULL)]
+}
+
+const FULL: u64 = 16_000;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_the_model_is_sent_is_a_function_of_the_facts(turns in proptest::collection::vec(turn(), 1..4)) {
+    fn what_the_model_is_sent_is_a_function_of_the_facts(
+        turns in proptest::collection::vec(turn(), 1..4),
+        room in room(),
+    ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(check(turns.clone(), Minds::One));
+        runtime.block_on(check(turns.clone(), room, Minds::One));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
-        runtime.block_on(check(turns, Minds::Many));
+        runtime.block_on(check(turns, room, Minds::Many));
     }
 }
 
@@ -140,8 +160,18 @@ async fn a_call_of_nothing_without_input_is_the_same_afterwards() {
         play.extend(given.map(|given| input(0, given)));
         play.push(ends());
         let (content, context) = (vec![Block::text("Go")], None);
-        let turn = Turn { plays: vec![play], content, context, cancel: None, steer: None, hide: None, rewind: None };
-        check(vec![turn], Minds::One).await;
+        let turn = Turn {
+            plays: vec![play],
+            content,
+            context,
+            cancel: None,
+            steer: None,
+            hide: None,
+            compacts: false,
+            summaries: Vec::new(),
+            rewind: None,
+        };
+        check(vec![turn], FULL, Minds::One).await;
     }
 }
 
@@ -212,19 +242,20 @@ enum Minds {
     Many,
 }
 
-async fn check(turns: Vec<Turn>, minds: Minds) {
+async fn check(turns: Vec<Turn>, room: u64, minds: Minds) {
     let mut hall = Hall::open(Vec::new());
     let folder = hall.folder.path().to_owned();
     std::fs::write(folder.join("a.txt"), "one\ntwo\n").unwrap();
     std::fs::write(folder.join("picture.png"), PNG).unwrap();
     // A mind is opened with its models: what was not played in one turn is played in the next where the mind stays.
     let mut asked = Vec::new();
-    let stays = Script::new(turns.iter().flat_map(|turn| turn.plays.clone()).collect());
+    let all = |of: fn(&Turn) -> &Vec<Play>| turns.iter().flat_map(|turn| of(turn).clone()).collect();
+    let stays = Script::small(room, all(|turn| &turn.summaries), all(|turn| &turn.plays));
     if minds == Minds::One {
         hall.renew(vec![stays.clone()]);
     }
     for turn in turns {
-        let model = Script::new(turn.plays);
+        let model = Script::small(room, turn.summaries, turn.plays);
         if minds == Minds::Many {
             hall.renew(vec![model.clone()]);
         }
@@ -239,12 +270,15 @@ async fn check(turns: Vec<Turn>, minds: Minds) {
             }
         }
         let mut told = 0;
-        let content = turn.content.into_iter().map(|block| at_home(block, folder.to_str().unwrap())).collect();
+        let said = if turn.compacts { vec![Block::text("/compact the lot")] } else { turn.content };
+        let content = said.into_iter().map(|block| at_home(block, folder.to_str().unwrap())).collect();
         hall.prompt(content, turn.context.map(Json::from), |_| {
             told += 1;
             match () {
                 () if turn.cancel == Some(told) => Act::Cancels,
-                () if turn.steer == Some(told) => Act::Steers("steered".into()),
+                () if turn.steer == Some(told) => {
+                    Act::Steers(if told % 3 == 0 { "/compact".into() } else { "steered".into() })
+                }
                 () => Act::Nothing,
             }
         })

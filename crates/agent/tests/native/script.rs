@@ -31,8 +31,12 @@ pub(crate) struct Script {
     /// What it says when it is asked for a title, which has no tools; an answer like any other if there is none.
     title: Option<Play>,
     titled: Notify,
-    /// All that it was asked but titles.
+    /// What it says when it is asked for a summary; one that counts them when these are used up.
+    summaries: Mutex<VecDeque<Play>>,
+    /// All that it was asked but titles and summaries.
     asked: Mutex<Vec<Asked>>,
+    /// What it was asked to summarise.
+    summarised: Mutex<Vec<Asked>>,
 }
 
 /// A request, as it was at the time.
@@ -61,7 +65,7 @@ impl Script {
 
     fn about(id: &str) -> ModelAbout {
         ModelAbout {
-            context: Some(1000),
+            context: Some(1_000_000),
             price: Some(Price { input: 1.0, output: 2.0, cache_read: 0.1, cache_write: 1.25 }),
             sees_images: true,
             ..ModelAbout::named(ModelName { provider: "script".into(), id: id.into() })
@@ -80,7 +84,26 @@ impl Script {
 
     fn of(about: ModelAbout, title: Option<Play>, plays: Vec<Play>) -> Self {
         let (plays, asked) = (Mutex::new(plays.into()), Mutex::default());
-        Script { about, plays, title, titled: Notify::new(), asked }
+        let (summaries, summarised) = (Mutex::default(), Mutex::default());
+        Script { about, plays, title, titled: Notify::new(), summaries, asked, summarised }
+    }
+
+    /// One that takes so many tokens.
+    pub(crate) fn small(context: u64, summaries: Vec<Play>, plays: Vec<Play>) -> Arc<Self> {
+        let about = ModelAbout { context: Some(context), output: None, ..Script::about("small") };
+        Arc::new(Script { summaries: Mutex::new(summaries.into()), ..Script::of(about, None, plays) })
+    }
+
+    /// What it was asked to summarise.
+    pub(crate) fn summarised(&self) -> Vec<Asked> {
+        self.summarised.lock().unwrap().clone()
+    }
+
+    fn summary(&self, request: Request) -> Play {
+        let mut summarised = self.summarised.lock().unwrap();
+        summarised.push(request.into());
+        let usual = || vec![text(&format!("Summary {}.", summarised.len())), ends()];
+        self.summaries.lock().unwrap().pop_front().unwrap_or_else(usual)
     }
 
     /// Returns when a title was asked for and what there is of it was said.
@@ -104,6 +127,9 @@ impl Model for Script {
         if let Some(title) = self.title.clone().filter(|_| request.system.contains("a title")) {
             self.titled.notify_one();
             return said(title);
+        }
+        if request.system.contains("summarising") {
+            return said(self.summary(request));
         }
         self.asked.lock().unwrap().push(request.into());
         let play = self.plays.lock().unwrap().pop_front().unwrap_or_else(|| vec![text("And so on."), ends()]);
@@ -166,6 +192,12 @@ pub(crate) fn usage() -> Usage {
 
 pub(crate) fn ends_with(finish: Finish) -> Line {
     Line::Says(Piece::Ended { finish, is_refusal: false, usage: Some(usage()) })
+}
+
+/// Ends, and has used so many tokens.
+pub(crate) fn ends_using(finish: Finish, input: u64) -> Line {
+    let usage = Usage { input, output: 10, ..Usage::default() };
+    Line::Says(Piece::Ended { finish, is_refusal: false, usage: Some(usage) })
 }
 
 pub(crate) fn ends() -> Line {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
-use tolka_agent::native::settings::{Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
 use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
@@ -108,6 +108,7 @@ impl Hall {
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
             mcp: None,
+            compaction: Compaction::default(),
             instructions: None,
             web,
         };

@@ -271,8 +271,15 @@ impl Interpreter {
                 let summary = whole.unwrap_or(chunks);
                 let error = error.or_else(|| (status != "completed").then_some(status));
                 Some(
-                    CompactionEnded { id, summary: (!summary.is_empty()).then(|| summary.into()), error, keeps: None }
-                        .into(),
+                    CompactionEnded {
+                        id,
+                        summary: (!summary.is_empty()).then(|| summary.into()),
+                        error,
+                        keeps: None,
+                        usage: None,
+                        cost: None,
+                    }
+                    .into(),
                 )
             }
             _ => None,

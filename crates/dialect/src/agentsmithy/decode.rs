@@ -144,7 +144,7 @@ impl Decoder {
             ("summary_end", _) => {
                 self.start_turn(out);
                 let id = self.summary.take().unwrap_or_else(|| self.id("cmp"));
-                CompactionEnded { id, summary: None, error: None, keeps: None }.into()
+                CompactionEnded { id, summary: None, error: None, keeps: None, usage: None, cost: None }.into()
             }
             ("tool_call", Fields { name: Some(name), args, .. }) => {
                 self.start_turn(out);

@@ -126,10 +126,15 @@ impl Decoder {
                 let cost = cost.map(|amount| Cost { amount, currency: "USD".to_owned() });
                 UsageSet { used, size: 0, cost }.into()
             }
-            Packet::Compaction { summary } => {
-                CompactionEnded { id: self.id("cmp"), summary: summary.map(Body::from), error: None, keeps: None }
-                    .into()
+            Packet::Compaction { summary } => CompactionEnded {
+                id: self.id("cmp"),
+                summary: summary.map(Body::from),
+                error: None,
+                keeps: None,
+                usage: None,
+                cost: None,
             }
+            .into(),
             // A session of its own begins there, in a journal that is not this one.
             Packet::SubagentStarted { .. } => return None,
             Packet::MessageChunk(_) | Packet::ThoughtChunk(_) | Packet::Unknown(_) => return None,

@@ -76,8 +76,20 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("permission_answered", Partly(&["permission.replied"], "who answered and why; nobody's answer is reject")),
     ("question_asked", Whole(&["question.asked"])),
     ("question_answered", Partly(&["question.replied", "question.rejected"], "who answered")),
-    ("compaction_started", Never("only its end is told")),
-    ("compaction_ended", Partly(&["session.compacted"], "the summary; one that failed is not told")),
+    (
+        "compaction_started",
+        Partly(
+            &["message.updated", "message.part.updated"],
+            "its id; outside of a turn it is not told. It is a part of a user's message",
+        ),
+    ),
+    (
+        "compaction_ended",
+        Partly(
+            &["message.updated", "message.part.updated", "session.compacted"],
+            "its id and what it keeps; one that failed is not told. The summary is a message of the agent's",
+        ),
+    ),
     (
         "checkpoint_saved",
         Partly(

@@ -17,6 +17,7 @@ mod part;
 mod parts;
 mod server;
 mod session;
+mod summary;
 mod tagged;
 mod time;
 mod turn;

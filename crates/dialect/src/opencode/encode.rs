@@ -3,6 +3,7 @@
 
 mod ask;
 mod call;
+mod compaction;
 mod files;
 mod message;
 mod text;
@@ -42,6 +43,16 @@ struct Told {
     /// The prompt of the turn, to be told once more with what the turn changed.
     #[serde(default)]
     asked: Option<Asked>,
+    /// The summary that is being made.
+    #[serde(default)]
+    compaction: Option<Compaction>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Compaction {
+    /// The message that asks for it.
+    message: MessageId,
+    created: Time,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -226,9 +237,8 @@ impl<'a> Telling<'a> {
                 ),
                 None => self.event("question.rejected", json!({ "sessionID": session, "requestID": e.request })),
             },
-            Event::CompactionEnded(e) if e.error.is_none() => {
-                self.event("session.compacted", json!({ "sessionID": session }));
-            }
+            Event::CompactionStarted(e) => self.compaction_started(e),
+            Event::CompactionEnded(e) => self.compaction_ended(e),
             Event::CheckpointSaved(e) => self.saved(e),
             Event::Rewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
             Event::Unrewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
@@ -276,8 +286,6 @@ impl<'a> Telling<'a> {
             Event::CommandsSet(_)
             | Event::UsageSet(_)
             | Event::ArtifactSaved(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionEnded(_)
             | Event::RewindStarted(_)
             | Event::ProcessStarted(_)
             | Event::ProcessEnded(_)

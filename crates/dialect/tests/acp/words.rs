@@ -200,7 +200,14 @@ fn every_severity_and_state_of_a_compaction_is_read_and_said() {
         assert_eq!(update_of(&said(vec![fact])[0]), told);
     }
     let ended = |error: Option<&str>| {
-        Event::from(CompactionEnded { id: "c".into(), summary: None, error: error.map(str::to_owned), keeps: None })
+        Event::from(CompactionEnded {
+            id: "c".into(),
+            summary: None,
+            error: error.map(str::to_owned),
+            keeps: None,
+            usage: None,
+            cost: None,
+        })
     };
     let states = [
         ("in_progress", Event::from(CompactionStarted { id: "c".into(), automatic: true })),

@@ -10,7 +10,7 @@ use tolka_facts::{Block, Body, CallId, PartId, RequestId, ToolStatus, TurnId};
 use crate::{CHECKPOINT, Session, change, json, queued};
 
 fn compaction_ended(id: &str) -> CompactionEnded {
-    CompactionEnded { id: id.into(), summary: None, error: None, keeps: None }
+    CompactionEnded { id: id.into(), summary: None, error: None, keeps: None, usage: None, cost: None }
 }
 
 /// The document's example of a stream with file edits, made from facts.

@@ -207,9 +207,17 @@ fn other() -> impl Strategy<Value = Event> {
     };
     prop::sample::select(vec![
         CompactionStarted { id: "c1".into(), automatic: true }.into(),
-        CompactionEnded { id: "c1".into(), summary: None, error: None, keeps: None }.into(),
+        CompactionEnded { id: "c1".into(), summary: None, error: None, keeps: None, usage: None, cost: None }.into(),
         CompactionStarted { id: "c2".into(), automatic: false }.into(),
-        CompactionEnded { id: "c2".into(), summary: None, error: Some("no".into()), keeps: None }.into(),
+        CompactionEnded {
+            id: "c2".into(),
+            summary: None,
+            error: Some("no".into()),
+            keeps: None,
+            usage: None,
+            cost: None,
+        }
+        .into(),
         Failed { kind, message, code: Some(1), retryable: false, details: None }.into(),
         told("--- a.py\n+++ a.py\n@@ -1 +1 @@\n-a\n+b").into(),
         told("nonsense").into(),

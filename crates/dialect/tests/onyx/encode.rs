@@ -244,8 +244,22 @@ fn the_other_packets() {
         ],
     });
     session.tell(UsageSet { used: 1200, size: 0, cost: Some(Cost { amount: 0.25, currency: "USD".into() }) });
-    session.tell(CompactionEnded { id: "1".into(), summary: Some("short".into()), error: None, keeps: None });
-    session.tell(CompactionEnded { id: "2".into(), summary: None, error: Some("no".into()), keeps: None });
+    session.tell(CompactionEnded {
+        id: "1".into(),
+        summary: Some("short".into()),
+        error: None,
+        keeps: None,
+        usage: None,
+        cost: None,
+    });
+    session.tell(CompactionEnded {
+        id: "2".into(),
+        summary: None,
+        error: Some("no".into()),
+        keeps: None,
+        usage: None,
+        cost: None,
+    });
     for kind in [ArtifactKind::WebApp, ArtifactKind::NextjsApp, ArtifactKind::Image, ArtifactKind::Pdf] {
         session.tell(ArtifactSaved {
             id: ArtifactId::from("art_1"),

@@ -327,7 +327,7 @@ fn other() -> impl Strategy<Value = Event> {
         CommandsSet { commands: Vec::new() }.into(),
         Noticed { severity: Severity::Info, title: "Look".into(), description: None }.into(),
         CompactionStarted { id: "c".into(), automatic: true }.into(),
-        CompactionEnded { id: "c".into(), summary: None, error: None, keeps: None }.into(),
+        CompactionEnded { id: "c".into(), summary: None, error: None, keeps: None, usage: None, cost: None }.into(),
         QuestionAsked { request: RequestId::from("que_1"), call: None, questions: vec![question] }.into(),
         QuestionAnswered { request: RequestId::from("que_1"), answers: None, by: "you".into() }.into(),
         PromptQueued { ..queued("trn_later") }.into(),

@@ -453,9 +453,14 @@ impl Stage {
                 }
             }
             11 => self.tell(CompactionStarted { id: "cmp_1".into(), automatic: true }),
-            12 => {
-                self.tell(CompactionEnded { id: "cmp_1".into(), summary: Some(text.into()), error: None, keeps: None })
-            }
+            12 => self.tell(CompactionEnded {
+                id: "cmp_1".into(),
+                summary: Some(text.into()),
+                error: None,
+                keeps: None,
+                usage: None,
+                cost: None,
+            }),
             13 => {
                 let moment = if self.turn.is_some() { Moment::AfterTurn } else { Moment::Asked };
                 let (changes, total) = (Some(changes(1)), Some(changes(2)));

@@ -124,6 +124,8 @@ impl Story {
             summary: Some("An app was begun.".into()),
             error: None,
             keeps: None,
+            usage: None,
+            cost: None,
         });
         self.tell(CompactionStarted { id: "cmp_2".into(), automatic: false });
         self.tell(CompactionEnded {
@@ -131,6 +133,8 @@ impl Story {
             summary: None,
             error: Some("The model was busy.".into()),
             keeps: None,
+            usage: None,
+            cost: None,
         });
         let usage = Some(Usage { input: 1000, output: 500, ..Usage::default() });
         self.tell(StepEnded { message: step, finish: Finish::Stop, usage, cost: Some(0.01), kept: None });

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tolka_dialect::opencode::{History, Profile};
 use tolka_dialect::{Dialect, Growing};
-use tolka_facts::{Event, MessageId, OpenTurn, SessionId, Tip, TurnId};
+use tolka_facts::{Event, MessageId, OpenTurn, SessionId, Tip, TurnId, compaction_name};
 use tolka_journal::{Entry, Journal, JournalError, Mark, MarkKind, Scope, tip_at};
 
 use crate::past;
@@ -127,6 +127,9 @@ impl Told {
         let each = |_, frame: &[u8]| if is_wanted { history.apply(frame) } else { history.apply_to_known(frame) };
         self.voice.payloads(one, Cursor::whole(0), each).await?;
         match &fact.fact.event {
+            Event::CompactionStarted(_) | Event::CompactionEnded(_) if is_wanted => {
+                fold.messages.insert(compaction_name(&fact.fact));
+            }
             Event::StepStarted(e) if is_wanted => {
                 fold.messages.insert(e.message.clone());
             }

@@ -17,6 +17,24 @@ pub(super) async fn for_answer(app: App, session: SessionId, accepted: Accepted)
     late::answer(ending(app, session, accepted)).await
 }
 
+/// `true` when the turn of a summary has ended, with or without one: its messages say which.
+pub(super) async fn for_summary(app: App, session: SessionId, accepted: Accepted) -> Result<Response, Fault> {
+    late::answer(async move {
+        let mut voice = told::voice(&app.tongues, &session);
+        match until_end(&app, &session, &accepted, &mut voice, |_, _| {}).await? {
+            Ending::Over(Stop::EndTurn) => Ok(Value::Bool(true)),
+            Ending::Over(stop) => Err(Fault::Failed(reason(stop, voice.tip(&session)))),
+            Ending::Dropped => Err(dropped()),
+            Ending::Deleted => Err(Fault::NotFound(format!("Session not found: {session}"))),
+        }
+    })
+    .await
+}
+
+fn dropped() -> Fault {
+    Fault::Conflict("The prompt was dropped from the queue before its turn came.".to_owned())
+}
+
 /// The last message of the agent, which also tells if the turn failed after it; an error if no message can tell it.
 /// The other turns' messages are folded too, and do no harm.
 async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Value, Fault> {
@@ -37,9 +55,7 @@ async fn ending(app: App, session: SessionId, accepted: Accepted) -> Result<Valu
             let message = history.answer(&asked);
             message.ok_or_else(|| Fault::Failed(reason(stop, voice.tip(&session))))
         }
-        Ending::Dropped => {
-            Err(Fault::Conflict("The prompt was dropped from the queue before its turn came.".to_owned()))
-        }
+        Ending::Dropped => Err(dropped()),
         Ending::Deleted => Err(Fault::NotFound(format!("Session not found: {session}"))),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tolka_facts::event::{Model, SessionChanged};
 use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
 use tolka_journal::{JournalError, Purged, SessionQuery, Standing};
-use tolka_session::{Answer, NewSession, PromptRequest};
+use tolka_session::{Accepted, Answer, CompactRequest, NewSession, PromptRequest};
 
 use super::{limit, shapes};
 use crate::app::App;
@@ -153,6 +153,23 @@ pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body:
     };
     let session = SessionId::from(id);
     let accepted = app.desk.prompt(&session, request).await?;
+    Ok(taken(&session, &accepted))
+}
+
+/// Has the session summarised when it is free.
+pub(super) async fn compact(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    let body = json_body(body).await?;
+    let request = CompactRequest {
+        instructions: text_field(&body, "instructions")?.unwrap_or_default().to_owned(),
+        key: text_field(&body, "key")?.map(str::to_owned),
+        model: model(&body)?,
+    };
+    let session = SessionId::from(id);
+    let accepted = app.desk.compact(&session, request).await?;
+    Ok(taken(&session, &accepted))
+}
+
+fn taken(session: &SessionId, accepted: &Accepted) -> Response {
     let mut answer = json!({
         "session": session,
         "turn": accepted.turn,
@@ -161,10 +178,10 @@ pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body:
         "ahead": accepted.ahead,
         "repeated": accepted.repeated,
     });
-    if let Some(turn) = accepted.steers {
+    if let Some(turn) = &accepted.steers {
         answer["steers"] = json!(turn);
     }
-    Ok((StatusCode::ACCEPTED, axum::Json(answer)).into_response())
+    (StatusCode::ACCEPTED, axum::Json(answer)).into_response()
 }
 
 pub(super) async fn queue(State(app): State<App>, Path(id): Path<String>) -> Answered {

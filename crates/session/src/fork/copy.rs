@@ -91,6 +91,7 @@ impl<'a> Copyist<'a> {
             Event::PermissionAnswered(e) => e.request = self.request(&e.request),
             Event::QuestionAsked(e) => e.request = self.request(&e.request),
             Event::QuestionAnswered(e) => e.request = self.request(&e.request),
+            Event::CompactionEnded(e) => e.keeps = e.keeps.as_ref().map(|message| self.message(message)),
             Event::CheckpointSaved(e) => return self.saved(e),
             Event::TextAppended(_)
             | Event::ThoughtAppended(_)
@@ -104,7 +105,6 @@ impl<'a> Copyist<'a> {
             | Event::Noticed(_)
             | Event::FileChanged(_)
             | Event::CompactionStarted(_)
-            | Event::CompactionEnded(_)
             | Event::Failed(_)
             | Event::Foreign(_)
             | Event::RetryScheduled(_) => {}

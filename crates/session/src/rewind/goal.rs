@@ -1,7 +1,7 @@
 //! Where a rewind goes: which snapshot, and which turns it takes back.
 
 use tolka_facts::event::{Noticed, PromptQueued};
-use tolka_facts::{Event, MessageId, Tip, TurnId};
+use tolka_facts::{Event, MessageId, Tip, TurnId, compaction_name};
 use tolka_journal::{Mark, MarkKind};
 
 use super::history::History;
@@ -135,6 +135,7 @@ impl History {
             let fact = self.fact(seq).await?;
             let message = match fact.as_deref().map(|fact| &fact.event) {
                 Some(Event::StepStarted(step)) => Some(step.message.clone()),
+                Some(Event::CompactionStarted(_) | Event::CompactionEnded(_)) => fact.as_deref().map(compaction_name),
                 Some(Event::TurnStarted(_)) => self.prompt_of_turn(seq).await?,
                 Some(Event::PromptSteered(steered)) => self.prompt(&steered.turn).await?,
                 _ => None,

@@ -11,7 +11,7 @@ use tolka_agent::native::tools::permissions;
 
 use super::mcp;
 use super::sandbox::SandboxEntry;
-use super::values::{BaseUrl, Days, Entry, Ordered, Size, Time, Variable, Which};
+use super::values::{BaseUrl, Compact, Days, Entry, Ordered, Size, Time, Variable, Which};
 use super::web::WebEntry;
 use crate::models::known;
 
@@ -27,6 +27,7 @@ pub(crate) struct Config {
     pub(crate) model: Option<Which>,
     pub(crate) instructions: Option<PathBuf>,
     pub(crate) titles: TitleSource,
+    pub(crate) compact: Compact,
     pub(crate) sandbox: SandboxEntry,
     pub(crate) limits: Limits,
     pub(crate) ask: Ask,

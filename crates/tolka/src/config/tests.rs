@@ -18,6 +18,7 @@ fn a_whole_file_is_read_in_its_order() {
     assert_eq!(sandbox.network.name(), "list");
     let limits = Limits { processes: 300, memory: 2 << 30, file_size: 1_000_000_000, disk_left: 100_000_000 };
     assert_eq!(sandbox.limits(), limits);
+    assert_eq!(config.compact, Compact::At(0.8));
     assert_eq!(config.limits.steps, Some(60));
     assert_eq!(config.limits.turn.map(|time| time.0), Some(Duration::from_secs(1200)));
     assert_eq!(config.limits.command.map(|time| time.0), Some(Duration::from_secs(90)));
@@ -49,10 +50,18 @@ fn nothing_has_to_be_in_it() {
 #[test]
 fn every_mistake_has_its_line_and_says_what_would_be_right() {
     let wrong = [
-        ("modell = \"a/b\"", "line 1: unknown field `modell`, expected one of `model`, `instructions`, `titles`"),
+        (
+            "modell = \"a/b\"",
+            "line 1: unknown field `modell`, expected one of `model`, `instructions`, `titles`, `compact`",
+        ),
         ("\n\nmodel = \"gpt-5\"", "line 3: a model is named provider/model"),
         ("model = 5", "line 1: invalid type: integer `5`, expected a string"),
         ("titles = \"none\"", "line 1: unknown variant `none`, expected `prompt` or `model`"),
+        (
+            "compact = \"often\"",
+            "line 1: invalid type: string \"often\", expected true, false, or a share from 0.1 to 1",
+        ),
+        ("compact = 2", "line 1: this is a share from 0.1 to 1"),
         ("sandbox = \"strict\"", "line 1: unknown variant `strict`, expected one of `auto`, `require`, `none`"),
         ("sandbox = 1", "line 1: invalid type: integer `1`, expected a table with level, require, network and limits"),
         (
@@ -62,7 +71,10 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
         ("[sandbox]\nrequire = \"none\"", "line 2: a sandbox that can be required is \"bubblewrap\" or \"landlock\""),
         ("[sandbox]\nlevel = \"none\"\nrequire = true", "line 1: level = \"none\" is less than what `require` wants"),
         ("[sandbox]\nnetwork = \"some\"", "line 2: the network is \"on\", \"off\" or a list of hosts"),
-        ("[sandbox]\nnetwork = [\"https://a.org\"]", "line 2: this is no host that can be listed; write \"example.org\""),
+        (
+            "[sandbox]\nnetwork = [\"https://a.org\"]",
+            "line 2: this is no host that can be listed; write \"example.org\"",
+        ),
         ("[sandbox]\nprocesses = 0", "line 2: this is a count of at least 1"),
         ("[sandbox]\nnet = \"off\"", "line 2: unknown field `net`, expected one of `level`, `require`, `network`"),
         ("[limits]\nsteps = 0", "line 2: this is a count of at least 1"),

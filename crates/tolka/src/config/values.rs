@@ -53,6 +53,42 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     }
 }
 
+/// Whether conversations that grow long are summarised: `true`, `false`, or when, as a share of what the model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) enum Compact {
+    #[default]
+    Usual,
+    Never,
+    At(f64),
+}
+
+impl<'de> Deserialize<'de> for Compact {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Compact;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("true, false, or a share from 0.1 to 1")
+            }
+
+            fn visit_bool<E: Error>(self, wanted: bool) -> Result<Compact, E> {
+                Ok(if wanted { Compact::Usual } else { Compact::Never })
+            }
+
+            fn visit_f64<E: Error>(self, share: f64) -> Result<Compact, E> {
+                let is_share = (0.1..=1.0).contains(&share);
+                if is_share { Ok(Compact::At(share)) } else { Err(E::custom("this is a share from 0.1 to 1")) }
+            }
+
+            fn visit_i64<E: Error>(self, share: i64) -> Result<Compact, E> {
+                self.visit_f64(share as f64)
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
 /// `"90s"`, `"5m"`, `"2h"`, `"250ms"`, or seconds as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) Duration);

@@ -140,7 +140,11 @@ impl Group {
             Version::Two => counted(self.memory().join("memory.events"), "oom_kill"),
         };
         let refused = counted(self.pids().join("pids.events"), "max");
-        [(refused, Bound::Processes), (killed, Bound::Memory)].into_iter().filter(|one| one.0).map(|one| one.1).collect()
+        [(refused, Bound::Processes), (killed, Bound::Memory)]
+            .into_iter()
+            .filter(|one| one.0)
+            .map(|one| one.1)
+            .collect()
     }
 
     /// Ends all that are in it, at once, where the kernel can.

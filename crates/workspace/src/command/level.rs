@@ -75,7 +75,9 @@ impl Gap {
                 "changing the configuration and the hooks of the workspace's git; after the command you are asked whether \
                  that stays, and it is put back unless you say so"
             }
-            Gap::Repositories => "putting other repositories into the workspace, with configurations that git obeys there",
+            Gap::Repositories => {
+                "putting other repositories into the workspace, with configurations that git obeys there"
+            }
             Gap::HiddenInside => "reading what is hidden inside the workspace itself",
             Gap::Sockets => "talking to other programs over their sockets",
             Gap::Processes => "seeing which other processes run, and how they were started",

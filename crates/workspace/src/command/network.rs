@@ -150,9 +150,22 @@ mod tests {
 
     #[test]
     fn what_is_no_host_is_refused() {
-        for text in ["", "*", "*.com", "https://example.org", "example.org/x", "a b", "example.org:0", "a..b", "me@x.org",
-            "example.org:http", "*.1.2.3.4", "[::1", "ex*.org", "example.org:99999"]
-        {
+        for text in [
+            "",
+            "*",
+            "*.com",
+            "https://example.org",
+            "example.org/x",
+            "a b",
+            "example.org:0",
+            "a..b",
+            "me@x.org",
+            "example.org:http",
+            "*.1.2.3.4",
+            "[::1",
+            "ex*.org",
+            "example.org:99999",
+        ] {
             assert_eq!(text.parse::<Host>(), Err(NoHost), "{text}");
         }
         assert_eq!("[::1]:80".parse::<Host>().unwrap().to_string(), "[::1]:80");

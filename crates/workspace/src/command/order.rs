@@ -49,7 +49,10 @@ pub(super) enum Way {
     Open,
     Closed,
     /// Only through the server's proxy: at this port of the loopback, and from a network of its own over this socket.
-    Proxy { port: u16, socket: Option<PathBuf> },
+    Proxy {
+        port: u16,
+        socket: Option<PathBuf>,
+    },
 }
 
 /// How a command ended, as its keeper saw it.
@@ -106,7 +109,8 @@ mod tests {
 
     #[test]
     fn a_report_is_found_with_what_was_counted_outside() {
-        let ended = |over: Vec<Bound>| Report::Ended { code: Some(0), signal: None, timed_out: false, left_behind: 0, over };
+        let ended =
+            |over: Vec<Bound>| Report::Ended { code: Some(0), signal: None, timed_out: false, left_behind: 0, over };
         let line = |report: &Report| serde_json::to_string(report).unwrap();
         let said = format!("a warning\n{}\n{}\n", line(&ended(Vec::new())), line(&Report::Over(vec![Bound::Memory])));
         assert_eq!(Report::find(said.as_bytes()), Some(ended(vec![Bound::Memory])));

@@ -51,7 +51,8 @@ mod tests {
 
     #[test]
     fn only_those_that_listen_are_found() {
-        let line = "   0: 0100007F:0FA0 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0";
+        let line =
+            "   0: 0100007F:0FA0 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0";
         assert_eq!(listening(line), Some(("socket:[4711]".to_owned(), 4000)));
         assert_eq!(listening(&line.replace(" 0A ", " 01 ")), None);
         assert_eq!(listening("  sl  local_address rem_address   st"), None);

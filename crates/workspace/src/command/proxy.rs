@@ -193,10 +193,13 @@ enum No {
 impl No {
     fn answer(&self) -> String {
         let (status, words) = match self {
-            No::Unreadable => ("400 Bad Request", "Tolka: this is no request that the proxy of commands understands.".to_owned()),
+            No::Unreadable => {
+                ("400 Bad Request", "Tolka: this is no request that the proxy of commands understands.".to_owned())
+            }
             No::NoPass => (
                 "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"tolka\"",
-                "Tolka: this way to the network is for the commands of an agent; use the proxy of the environment.".to_owned(),
+                "Tolka: this way to the network is for the commands of an agent; use the proxy of the environment."
+                    .to_owned(),
             ),
             No::NotListed(host) => (
                 "403 Forbidden",

@@ -1,11 +1,12 @@
-//! The conversation, made again from what the session remembers.
+//! One message of a session, as the model is sent it.
 
 use serde::Deserialize;
 use tolka_facts::event::Finish;
-use tolka_facts::{Blobs, Json, Message, MessageId, Part, PartId, Role, Tool, ToolStatus, TurnId, View};
+use tolka_facts::{Blobs, Block, Json, Message, Part, PartId, Role, Tool, ToolStatus};
 
-use super::{ATTACHED, Conversation, Eyes};
-use crate::native::model::{Input, Message as Said, Output};
+use super::{ATTACHED, Conversation};
+use crate::native::compaction;
+use crate::native::model::{Input, Output};
 use crate::native::prompted;
 use crate::native::tools::{Outcome, Tools};
 use crate::native::turn::INVALID;
@@ -21,82 +22,19 @@ pub(in crate::native) struct Kept {
     pub(in crate::native) kept: Json,
 }
 
-/// What was made of the turns that have ended. Nothing but its being hidden changes a message of theirs, so that the next
-/// turn has only to add what came since: what tools gave can be long, and to read all of it again takes seconds.
-#[derive(Debug)]
-pub(in crate::native) struct Recollection {
-    conversation: Conversation,
-    /// The messages that it was made of, in their order.
-    of: Vec<Trace>,
-}
-
-#[derive(Debug, PartialEq)]
-struct Trace {
-    turn: TurnId,
-    message: MessageId,
-    hidden: bool,
-}
-
-impl Recollection {
-    pub(in crate::native) fn new() -> Self {
-        Recollection { conversation: Conversation::new(Eyes::Open), of: Vec::new() }
-    }
-
-    /// Everything before the turn that runs. Prompts that wait are no part of it, nor is what was hidden.
-    pub(in crate::native) fn recall(
-        &mut self,
-        view: &View,
-        blobs: &dyn Blobs,
-        running: &TurnId,
-        eyes: Eyes,
-    ) -> Conversation {
-        let is_open = |message: &Message| {
-            message.turn == *running || view.tip.queue.iter().any(|queued| queued.prompt.turn == message.turn)
-        };
-        let ended = view.messages.iter().position(is_open).unwrap_or(view.messages.len());
-        let (ended, open) = view.messages.split_at(ended);
-        let traces = ended.iter().map(|message| Trace {
-            turn: message.turn.clone(),
-            message: message.id.clone(),
-            hidden: message.hidden,
-        });
-        let traces: Vec<Trace> = traces.collect();
-        if self.conversation.eyes != eyes || !traces.starts_with(&self.of) {
-            *self = Recollection { conversation: Conversation::new(eyes), of: Vec::new() };
-        }
-        for message in &ended[self.of.len()..] {
-            note_calls(&mut self.conversation, message);
-            if !message.hidden {
-                add(&mut self.conversation, message, blobs);
-            }
-        }
-        self.of = traces;
-        let mut conversation = self.conversation.clone();
-        open.iter().for_each(|message| note_calls(&mut conversation, message));
-        // With its prompt hidden, an answer answers nothing, and no provider takes a conversation that begins with it.
-        let first = conversation.messages.iter().position(|message| matches!(**message, Said::User(_)));
-        conversation.messages.drain(..first.unwrap_or(conversation.messages.len()));
-        conversation
-    }
-}
-
 /// Names of calls are never used again, not even those of calls that were hidden.
-fn note_calls(conversation: &mut Conversation, message: &Message) {
+pub(super) fn note_calls(conversation: &mut Conversation, message: &Message) {
     conversation.calls.extend(message.parts.iter().filter_map(|part| match part {
         Part::Tool(tool) => Some(tool.call.clone()),
         Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
     }));
 }
 
-fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
+pub(super) fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
     match message.role {
-        Role::User => {
-            let blocks = message.parts.iter().filter_map(|part| match part {
-                Part::Content(block) => Some(block),
-                Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
-            });
-            conversation.user(prompted::inputs(blocks, message.context.as_ref(), blobs));
-        }
+        // Asked of us, not of the model.
+        Role::User if compaction::wanted(blocks(message), blobs).is_some() => {}
+        Role::User => conversation.user(prompted::inputs(blocks(message), message.context.as_ref(), blobs)),
         // Whatever became of the step, each file that it read or not is the person's word.
         Role::Agent if is_attached(&message.parts) => {
             step(conversation, &message.parts, message.kept.as_ref(), blobs);
@@ -109,6 +47,14 @@ fn add(conversation: &mut Conversation, message: &Message, blobs: &dyn Blobs) {
             }
         },
     }
+}
+
+/// What a person sent.
+pub(super) fn blocks(message: &Message) -> impl Iterator<Item = &Block> + Clone {
+    message.parts.iter().filter_map(|part| match part {
+        Part::Content(block) => Some(block),
+        Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
+    })
 }
 
 /// Whether no model made this step: it read what a prompt brought along.

@@ -26,6 +26,10 @@ fn call(name: &'static str, input: Value) -> ToCall {
 const TRIES: usize = 3;
 
 impl Seen<'_> {
+    pub(super) fn summary(&self) -> Step {
+        Step { text: words::SUMMARY.to_owned(), ..Step::default() }
+    }
+
     pub(super) fn next_step(&self) -> Step {
         if self.call("todowrite").is_none() {
             return self.opening();

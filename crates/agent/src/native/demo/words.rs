@@ -9,6 +9,9 @@ pub(super) const MARK: &str = "Made by Tolka's demo";
 pub(super) const WRONG: &str = "label.innerHTML = item.text;";
 pub(super) const RIGHT: &str = "label.textContent = item.text;";
 
+pub(super) const SUMMARY: &str = "This is the demo's summary, a fixed one: a person has been shown how an agent makes a small \
+    todo app. Nothing is left to do.";
+
 /// The colours that later prompts go round in.
 pub(super) const COLOURS: [(&str, &str); 4] =
     [("teal", "#0f766e"), ("plum", "#86198f"), ("blue", "#1d4ed8"), ("rust", "#b0410e")];

@@ -202,7 +202,9 @@ fn notes(exit: &Exit, limits: &Bounded<'_>) -> Vec<String> {
     }
     if !exit.refused.is_empty() {
         let hosts = exit.refused.join(", ");
-        notes.push(format!("[commands may not reach {hosts}: only hosts on the list of this server; the user can add it]"));
+        notes.push(format!(
+            "[commands may not reach {hosts}: only hosts on the list of this server; the user can add it]"
+        ));
     }
     match exit.left_behind {
         0 => {}

@@ -11,7 +11,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 const OBEYED: Duration = Duration::from_secs(120);
 
 /// How long to wait after the `failed`th failure (from 1) in a row; `None`: do not ask again.
-pub(super) fn delay(error: &ModelError, failed: u32, tries: u32) -> Option<Duration> {
+pub(in crate::native) fn delay(error: &ModelError, failed: u32, tries: u32) -> Option<Duration> {
     if !error.kind.may_pass() || failed >= tries {
         return None;
     }

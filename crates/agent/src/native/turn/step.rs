@@ -4,6 +4,7 @@
 //! conversation; silent, when the model said nothing before it failed, so that the same step can be asked again; halted.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use tolka_facts::event::{
@@ -25,7 +26,7 @@ pub(in crate::native) const INVALID: &str = "invalid";
 pub(super) struct Step<'a> {
     teller: &'a Teller,
     /// The tools that the model was offered.
-    offered: &'a HashSet<String>,
+    offered: Arc<HashSet<String>>,
     message: MessageId,
     parts: Vec<Spoken>,
     /// The run of text or thought that the next piece goes on with: an index of `parts`.
@@ -83,12 +84,14 @@ pub(super) struct Answer {
 }
 
 impl<'a> Step<'a> {
+    /// `named`: what its message is called, where that was said before.
     pub(super) async fn begin(
         teller: &'a Teller,
+        named: Option<MessageId>,
         model: ModelName,
-        offered: &'a HashSet<String>,
+        offered: Arc<HashSet<String>>,
     ) -> Result<Self, Gone> {
-        let message = teller.ids().message(Time::now());
+        let message = named.unwrap_or_else(|| teller.ids().message(Time::now()));
         teller.tell(Draft::agent(StepStarted { message: message.clone(), model: Some(model) })).await?;
         Ok(Step { teller, offered, message, parts: Vec::new(), open: None, thought: None })
     }

@@ -43,6 +43,8 @@ pub struct AssistantMessage {
     #[serde(rename = "providerID")]
     pub provider_id: String,
     pub mode: String,
+    /// Whether it is a summary of the session.
+    pub summary: Option<bool>,
     pub path: Path,
     pub time: Created,
     pub tokens: Tokens,

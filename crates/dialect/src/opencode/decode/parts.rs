@@ -33,6 +33,9 @@ impl Session {
         if self.messages.get(message) == Some(&Seen::User) {
             return self.prompt_part(id, &update.part, raw, out);
         }
+        if self.is_summary(message) {
+            return self.summary_part(&update.part);
+        }
         let delta = update.delta.as_deref();
         match &update.part {
             Part::Text(TextPart { text, .. }) => {
@@ -56,6 +59,10 @@ impl Session {
     }
 
     pub(super) fn delta(&mut self, delta: &PartDelta, raw: &str, out: &mut Vec<Draft>) {
+        if self.is_summary(&delta.message_id) {
+            self.summary.iter_mut().for_each(|summary| summary.append(&delta.part_id, &delta.delta));
+            return;
+        }
         let is_text = delta.field == "text" && self.messages.get(&delta.message_id) != Some(&Seen::User);
         if !is_text {
             return out.push(foreign("message.part.delta", raw));
@@ -132,6 +139,13 @@ impl Session {
     /// Text goes to the open step; the text of another one would land in the wrong message.
     fn can_tell(&self, message: &str) -> bool {
         self.turn.is_some() && self.step().is_none_or(|step| step.message == message)
+    }
+
+    /// What it thought, and where its step begins and ends, is no part of a summary.
+    fn summary_part(&mut self, part: &Part) {
+        if let (Part::Text(TextPart { id, text, .. }), Some(summary)) = (part, &mut self.summary) {
+            summary.tell(id, text);
+        }
     }
 
     fn compaction_part(&mut self, part: &CompactionPart, out: &mut Vec<Draft>) {

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 
 use tolka_facts::event::{
-    CompactionEnded, MessageHidden, Model, Parent, ParentKind, PromptDropped, PromptQueued, SessionChanged,
-    SessionCreated, SessionDeleted,
+    MessageHidden, Model, Parent, ParentKind, PromptDropped, PromptQueued, SessionChanged, SessionCreated,
+    SessionDeleted,
 };
-use tolka_facts::{Block, Cause, Draft, Json, MessageId, PartId, SessionId, Time};
+use tolka_facts::{Block, Cause, Draft, Event, Json, MessageId, PartId, SessionId, Time};
 
 use super::call::Call;
 use super::event::SessionInfo;
 use super::grown::Grown;
 use super::message::UserMessage;
+use super::summary::Summary;
 use super::turn::{Turn, turn_of};
 use crate::recent::Recent;
 
@@ -38,6 +39,7 @@ pub(super) struct Session {
     pub(super) now: Option<Time>,
     pub(super) held: Option<Held>,
     pub(super) compaction: Option<String>,
+    pub(super) summary: Option<Summary>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,7 @@ struct Head {
 pub(super) enum Seen {
     User,
     Agent,
+    Summary,
 }
 
 /// A part of text or thought.
@@ -79,6 +82,14 @@ pub(super) struct HeldPrompt {
     pub(super) blocks: Vec<(String, Block)>,
     /// What its parts say beside the prompt.
     pub(super) beside: Vec<Draft>,
+}
+
+impl HeldPrompt {
+    /// Of nobody's: in the middle of a turn there had to be a summary.
+    fn asks_for_summary(&self) -> bool {
+        let is_asked = |draft: &Draft| matches!(draft.event, Event::CompactionStarted(_));
+        self.blocks.is_empty() && !self.beside.is_empty() && self.beside.iter().all(is_asked)
+    }
 }
 
 impl Held {
@@ -110,6 +121,7 @@ impl Session {
             now: None,
             held: None,
             compaction: None,
+            summary: None,
         }
     }
 
@@ -119,6 +131,9 @@ impl Session {
             return;
         }
         match self.held.take() {
+            Some(Held::Prompt(mut held)) if self.busy && self.turn.is_some() && held.asks_for_summary() => {
+                out.append(&mut held.beside);
+            }
             Some(Held::Prompt(mut held)) => {
                 let message = held.message;
                 out.push(Draft {
@@ -187,11 +202,6 @@ impl Session {
 
     pub(super) fn deleted(out: &mut Vec<Draft>) {
         out.push(Draft::client(SessionDeleted {}));
-    }
-
-    pub(super) fn compacted(&mut self, out: &mut Vec<Draft>) {
-        let id = self.compaction.take().unwrap_or_else(|| self.id.clone());
-        out.push(Draft::agent(CompactionEnded { id, summary: None, error: None, keeps: None }));
     }
 
     /// The stream is over: what was held back is told.

@@ -38,6 +38,9 @@ pub(super) struct Step {
 
 impl Session {
     pub(super) fn assistant(&mut self, message: &AssistantMessage, out: &mut Vec<Draft>) {
+        if message.summary == Some(true) {
+            return self.summary_message(message, out);
+        }
         let is_new = self.messages.get(&message.id).is_none();
         if is_new {
             self.need_turn(Some(&message.parent_id), out);

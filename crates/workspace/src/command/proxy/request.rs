@@ -98,7 +98,8 @@ mod tests {
         );
         let pass = Some("sesame".to_owned());
         assert_eq!(tunnel, Some(Request { host: "example.org".to_owned(), port: 443, pass, head: None }));
-        let plain = "GET http://example.org:8080?q=1#x HTTP/1.1\r\nHost: inner\r\nproxy-connection: x\r\nAccept: */*\r\n\r\n";
+        let plain =
+            "GET http://example.org:8080?q=1#x HTTP/1.1\r\nHost: inner\r\nproxy-connection: x\r\nAccept: */*\r\n\r\n";
         let plain = Request::read(plain).unwrap();
         assert_eq!((plain.host.as_str(), plain.port, plain.pass), ("example.org", 8080, None));
         let head = "GET /?q=1 HTTP/1.1\r\nHost: example.org:8080\r\nConnection: close\r\nAccept: */*\r\n\r\n";

@@ -84,7 +84,9 @@ async fn what_is_not_listed_is_refused_in_words_and_never_looked_up() {
     let place = place(&["good.test", "*.good.test:8080"], vec![echo().await]);
     let (_, pass) = place.proxy.admit().unwrap();
     let head = authorization(&pass);
-    for target in ["evil.test:443", "good.test:22", "good.test.evil.test:443", "2130706433:80", "a.good.test:443", "0x7f.1:80"] {
+    for target in
+        ["evil.test:443", "good.test:22", "good.test.evil.test:443", "2130706433:80", "a.good.test:443", "0x7f.1:80"]
+    {
         let said = say(&place.proxy, &format!("CONNECT {target} HTTP/1.1\r\n{head}\r\n")).await;
         assert!(said.starts_with("HTTP/1.1 403 ") && said.contains(&format!("{target} is not on it")), "{said}");
     }

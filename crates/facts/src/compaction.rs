@@ -1,0 +1,20 @@
+//! A summary, for dialects that have nothing but messages: one asks for it, and one holds it.
+
+use crate::{Event, Fact, MessageId, Tip, derived_id};
+
+/// The message that a fact of a compaction is told as, by a name that follows from its place: see [`compaction_name`]. The
+/// tip is the session's after the fact. `None`: none. A person's prompt asks for itself, what failed leaves nothing, and
+/// outside of a turn nobody knows what belongs together.
+pub fn compaction_message(fact: &Fact, tip: &Tip) -> Option<MessageId> {
+    let turn = tip.turn.as_ref()?;
+    let is_told = match &fact.event {
+        Event::CompactionStarted(e) => e.automatic || turn.steps > 0,
+        Event::CompactionEnded(e) => e.error.is_none() && e.summary.is_some(),
+        _ => false,
+    };
+    is_told.then(|| compaction_name(fact))
+}
+
+pub fn compaction_name(fact: &Fact) -> MessageId {
+    derived_id("msg", fact.time, fact.seq, 0).into()
+}
