@@ -2,6 +2,8 @@
 //! long: it is done, nothing is done or asked twice, and of no call the result is lost. And in every dialect, how summaries
 //! are told: one in the middle of a turn, one that a person wants, and one that fails.
 
+mod asked;
+
 use serde_json::{Value, json};
 use tolka_scripted::{Answer, Beat, Counts, Script, When};
 

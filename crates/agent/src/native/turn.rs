@@ -141,7 +141,7 @@ impl Turn<'_, '_> {
     fn offer(&mut self) {
         let specs = self.mind.tools.specs(&self.scene.mode);
         if *specs != *self.specs {
-            self.offered = specs.iter().map(|spec| spec.name.clone()).collect();
+            self.offered = Arc::new(specs.iter().map(|spec| spec.name.clone()).collect());
             self.specs = specs.into();
         }
     }

@@ -68,6 +68,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Whole(&["$/cancel_request"])),
     ("compaction_started", Partly(&["compaction_update"], "who asked for it is not told")),
     ("compaction_ended", Whole(&["compaction_update"])),
+    ("process_started", Never("the protocol has no word for what runs beside a turn")),
+    ("process_ended", Never("the protocol has no word for what runs beside a turn")),
     ("checkpoint_saved", Never(REWIND)),
     ("rewind_started", Never(REWIND)),
     ("rewound", Never(REWIND)),
@@ -96,7 +98,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never(REWIND)),
     ("approved", Never(REWIND)),
     ("files_moved", Never("the protocol has no word for files that others change")),
-    ("process_started", Never("the protocol has no word for what runs beside a turn")),
-    ("process_ended", Never("the protocol has no word for what runs beside a turn")),
     ("session_forked", Never(DOOR)),
 ];

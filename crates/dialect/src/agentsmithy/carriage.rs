@@ -49,6 +49,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Never("Answers are sent by clients and not told to them.")),
     ("compaction_started", Partly(&["summary_start"], "Its id and whether it was asked for.")),
     ("compaction_ended", Partly(&["summary_start", "summary_end"], "The summary, and why there is none.")),
+    ("process_started", Never("Streams are about turns.")),
+    ("process_ended", Never("Streams are about turns.")),
     (
         "checkpoint_saved",
         Partly(
@@ -74,7 +76,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never("Restoring is a request of its own, with its own answer.")),
     ("approved", Never("Approving is a request of its own, with its own answer.")),
     ("files_moved", Never("Streams are about turns.")),
-    ("process_started", Never("Streams are about turns.")),
-    ("process_ended", Never("Streams are about turns.")),
     ("session_forked", Never("Streams are about turns; sessions are listed under /api/dialogs.")),
 ];

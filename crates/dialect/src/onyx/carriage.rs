@@ -56,6 +56,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Never("clients of this family cannot answer questions")),
     ("compaction_started", Never("only its end is told")),
     ("compaction_ended", Partly(&["compaction"], "its id; one that failed is not told, as the context stayed")),
+    ("process_started", Never("clients ask the routes for what runs")),
+    ("process_ended", Never("clients ask the routes for what runs")),
     ("checkpoint_saved", Never("the wire has no checkpoints")),
     ("rewind_started", Never("the wire cannot take back what it told")),
     ("rewound", Never("the wire cannot take back what it told")),
@@ -77,7 +79,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never("the wire cannot take back what it told")),
     ("approved", Never("the wire has no checkpoints")),
     ("files_moved", Never("clients ask the routes for the files")),
-    ("process_started", Never("clients ask the routes for what runs")),
-    ("process_ended", Never("clients ask the routes for what runs")),
     ("session_forked", Never("a stream tells of turns; clients ask the routes for the session")),
 ];

@@ -92,6 +92,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("question_answered", Never("The wire has no packet for questions.")),
     ("compaction_started", Never("The wire has no packet for compaction.")),
     ("compaction_ended", Never("The wire has no packet for compaction.")),
+    ("process_started", Never(SERVER)),
+    ("process_ended", Never(SERVER)),
     (
         "checkpoint_saved",
         Partly(&["file_write"], "All but the files that the turn changed and nobody told, by path and operation."),
@@ -116,7 +118,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Never(HISTORY)),
     ("approved", Never(HISTORY)),
     ("files_moved", Never(SERVER)),
-    ("process_started", Never(SERVER)),
-    ("process_ended", Never(SERVER)),
     ("session_forked", Never("The stream is the session's; nothing opens it.")),
 ];

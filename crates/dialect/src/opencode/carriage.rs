@@ -86,10 +86,12 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     (
         "compaction_ended",
         Partly(
-            &["message.updated", "message.part.updated", "session.compacted"],
+            &["message.updated", "message.part.updated", "message.part.delta", "session.compacted"],
             "its id and what it keeps; one that failed is not told. The summary is a message of the agent's",
         ),
     ),
+    ("process_started", Never("the family has terminals of people and no processes of agents")),
+    ("process_ended", Never("the family has terminals of people and no processes of agents")),
     (
         "checkpoint_saved",
         Partly(
@@ -144,7 +146,5 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("rewind_failed", Partly(&["tui.toast.show"], "that it was a rewind, but for a title")),
     ("approved", Partly(&["session.updated", "session.diff"], "all but that no changes are counted any more")),
     ("files_moved", Partly(&["file.watcher.updated"], "whose restore moved them, and counts of lines")),
-    ("process_started", Never("the family has terminals of people and no processes of agents")),
-    ("process_ended", Never("the family has terminals of people and no processes of agents")),
     ("session_forked", Partly(SESSION, "what it was forked from: the session is shown anew")),
 ];

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 use tolka_dialect::{Dialect, opencode::Profile};
 use tolka_facts::event::*;
-use tolka_facts::{Draft, MessageId, PartId, Tip, TurnId};
+use tolka_facts::{Draft, Event, MessageId, NoBlobs, PartId, Tip, TurnId, compaction_message};
 
 use crate::runs;
 use crate::support::{Run, cases};
@@ -89,10 +89,13 @@ fn holds(run: &Run, profile: Profile, client: Client, right: Right) -> Result<()
         tip.apply(fact);
         let open = tip.turn.as_ref().and_then(|turn| turn.text.as_ref());
         if let Some(open) = open {
-            match truth.last_mut().filter(|(first, _)| *first == open.first_seq) {
+            match truth.iter_mut().find(|(first, _)| *first == open.first_seq) {
                 Some((_, text)) => *text = open.text.to_string(),
                 None => truth.push((open.first_seq, open.text.to_string())),
             }
+        }
+        if let (Event::CompactionEnded(ended), Some(_)) = (&fact.event, compaction_message(fact, &tip)) {
+            truth.extend(ended.summary.iter().map(|summary| (fact.seq, summary.text(&NoBlobs).into_owned())));
         }
         for frame in frames {
             client(&mut held, &serde_json::from_slice(&frame).unwrap());

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use tolka_facts::event::{Finish, Stop};
+use tolka_facts::event::{Finish, Stop, Usage};
 use tolka_facts::{Block, Draft, Event, Role, ToolStatus, View};
 
 use crate::support::{PROFILES, Run, data, decode, sse};
@@ -203,9 +203,19 @@ fn what_is_done_to_sessions_is_told() {
     let transcript = Transcript::of(&first);
     assert_eq!(transcript.title, "Renamed");
     assert_eq!(transcript.stops, [Stop::EndTurn; 3]);
-    assert_eq!(transcript.texts(), ["written", "Mock session title"]);
+    assert_eq!(transcript.texts(), ["written"]);
     assert_eq!(transcript.tools(), [("write", ToolStatus::Completed), ("bash", ToolStatus::Completed)]);
     assert_eq!((count(&first, "compaction_started"), count(&first, "compaction_ended")), (1, 1));
+    let summary = first.facts.iter().find_map(|fact| match &fact.event {
+        Event::CompactionEnded(ended) => ended.summary.clone().zip(ended.usage),
+        _ => None,
+    });
+    let usage = Usage { input: 100, output: 10, ..Usage::default() };
+    assert_eq!(
+        summary,
+        Some(("Mock session title".into(), usage)),
+        "what the server's mock says to all that it is asked"
+    );
     assert_eq!(transcript.messages.iter().filter(|said| said.hidden).count(), 1);
     assert!(matches!(first.facts.last().unwrap().event, Event::SessionDeleted(_)));
 

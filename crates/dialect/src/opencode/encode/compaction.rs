@@ -1,9 +1,9 @@
 //! A summary is a message of the agent's, in answer to one that asks for it: a person's, or one of nobody's if there had to
 //! be a summary.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tolka_facts::event::{CompactionEnded, CompactionStarted};
-use tolka_facts::{MessageId, Time, compaction_message, derived_id};
+use tolka_facts::{MessageId, OpenText, PartId, Rope, Time, Voice, compaction_message, derived_id};
 
 use super::super::info::Tokens;
 use super::super::wire;
@@ -49,18 +49,19 @@ impl Telling<'_> {
     }
 
     fn summary(&mut self, message: &MessageId, asked: &Compaction, e: &CompactionEnded) {
-        let (now, started) = (self.fact.time.millis(), asked.created.millis());
         self.summary_message(message, asked, e, None);
-        let text = e.summary.as_ref().map(|summary| summary.text(self.blobs)).unwrap_or_default();
-        let part = json!({
-            "id": self.part_id(),
-            "sessionID": self.session(),
-            "messageID": message,
-            "type": "text",
-            "text": text,
-            "time": { "start": started, "end": now },
+        let mut text = Rope::default();
+        text.push(&e.summary.as_ref().map(|summary| summary.text(self.blobs)).unwrap_or_default());
+        let part = PartId::from(self.part_id());
+        let (message_id, first_seq) = (message.clone(), self.fact.seq);
+        self.whole_text(&OpenText {
+            part,
+            voice: Voice::Text,
+            message: message_id,
+            first_seq,
+            started: asked.created,
+            text,
         });
-        self.part(&part);
         self.summary_message(message, asked, e, Some(self.fact.time));
     }
 
@@ -91,7 +92,7 @@ impl Telling<'_> {
         self.event("message.updated", json!({ "sessionID": self.session(), "info": info }));
     }
 
-    fn part_id(&self) -> Value {
-        json!(derived_id("prt", self.fact.time, self.fact.seq, 0))
+    fn part_id(&self) -> String {
+        derived_id("prt", self.fact.time, self.fact.seq, 0)
     }
 }

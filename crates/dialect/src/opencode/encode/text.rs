@@ -39,6 +39,24 @@ impl Telling<'_> {
         self.text_part(open, &text_part_id(open), &open.text, Some(self.fact.time.millis()), since);
     }
 
+    /// A text that is there all at once, for clients of every kind.
+    pub(super) fn whole_text(&mut self, said: &OpenText) {
+        let (id, end) = (said.part.as_str(), Some(self.fact.time.millis()));
+        let piece = || Some(said.text.since(0));
+        match self.profile {
+            Profile::Documented => {
+                self.text_part(said, id, &said.text, None, piece());
+                self.text_part(said, id, &said.text, end, None);
+            }
+            Profile::Superset | Profile::Current => {
+                self.text_part(said, id, &Rope::default(), None, None);
+                self.delta(said, id, &said.text.to_string());
+                let since = piece().filter(|since| self.profile == Profile::Superset && !since.is_empty());
+                self.text_part(said, id, &said.text, end, since);
+            }
+        }
+    }
+
     fn delta(&mut self, open: &OpenText, id: &str, piece: &str) {
         let (event, session) = (self.event_id(), self.session());
         self.out.push_with(|out| {
