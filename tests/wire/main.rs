@@ -20,6 +20,7 @@ mod http;
 mod keys;
 mod kill;
 mod limits;
+mod mcp;
 mod models;
 mod native;
 mod recording;

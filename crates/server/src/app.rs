@@ -146,6 +146,15 @@ impl App {
         Ok(row.filter(|row| !row.head.deleted))
     }
 
+    /// Deletes a session, and ends the servers of tools that it brought along.
+    pub(crate) async fn delete(&self, id: &SessionId) -> Result<(), SessionError> {
+        self.desk.delete(id).await?;
+        if let Some(hub) = &self.config.hands.mcp {
+            hub.forget(id.as_str());
+        }
+        Ok(())
+    }
+
     /// Sessions as lists show them, the latest changed first: so many after those that are skipped. Subagents' are told
     /// inside their parents'.
     pub(crate) async fn listed(&self, skipped: usize, limit: usize) -> Result<Vec<SessionRow>, Fault> {

@@ -63,6 +63,12 @@ price = {{ input = 1.0, output = 10.0, cache_read = 0.1, cache_write = 1.25 }}
         Stage { house, provider, config }
     }
 
+    /// Adds to the configuration.
+    pub(crate) fn configure(&self, more: &str) {
+        let text = std::fs::read_to_string(&self.config).unwrap();
+        std::fs::write(&self.config, format!("{text}\n{more}")).unwrap();
+    }
+
     /// The folder of `tests/data/native/workspace`, copied.
     pub(crate) fn furnish(&self) {
         copy(&data("workspace"), &self.house.workspace());

@@ -171,7 +171,7 @@ pub(super) async fn rename(State(app): State<App>, Path(id): Path<String>, body:
 /// With the current one gone, the newest of the others is current.
 pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let id = find(&app, &id).await?.head.id;
-    app.desk.delete(&id).await?;
+    app.delete(&id).await?;
     if app.desk.chosen().await? == Some(id) {
         app.desk.choose(newest(&app).await?.map(|row| row.head.id)).await?;
     }

@@ -59,7 +59,7 @@ pub(super) async fn get(State(app): State<App>, Path(id): Path<String>) -> Answe
 
 pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let row = find(&app, &id).await?;
-    app.desk.delete(&row.head.id).await?;
+    app.delete(&row.head.id).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -96,7 +96,7 @@ pub(super) async fn change(State(app): State<App>, Path(id): Path<String>, body:
 }
 
 pub(super) async fn delete(State(app): State<App>, Path(id): Path<String>) -> Answered<bool> {
-    app.desk.delete(&session_id(id)?).await?;
+    app.delete(&session_id(id)?).await?;
     Ok(Json(true))
 }
 

@@ -113,7 +113,7 @@ pub(super) async fn delete(
         Some(_) => return Err(Fault::BadRequest("`purge` is true or false.".to_owned()).into()),
     };
     let session = SessionId::from(id);
-    let deleted = app.desk.delete(&session).await;
+    let deleted = app.delete(&session).await;
     if !is_purge {
         deleted?;
         return Ok(StatusCode::NO_CONTENT.into_response());
