@@ -4,6 +4,7 @@
 //! in its [`Teller`]: tell drafts of facts, ask a person, wait until what it told is durable. It does
 //! not know the journal, the clients, or what becomes of its words.
 
+mod family;
 pub mod native;
 mod past;
 mod replay;
@@ -12,12 +13,14 @@ mod waits;
 
 use std::fmt;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tolka_facts::event::{Failed, Model, Stop, Usage};
 use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
 
+pub use family::{Birth, Child, Family, FamilyError, Raising};
 pub use past::{NoPast, Past, PastError, Remembered, Remembering};
 pub use replay::{Pace, Recording, RecordingError, Replay};
 pub use teller::{
@@ -49,6 +52,12 @@ pub trait Agent: Send + Sync + fmt::Debug {
         vec![ModeAbout { name: BUILD.to_owned(), description: "The agent that the session is with.".to_owned() }]
     }
 
+    /// The kinds of subagents that it can have in a folder. It reads files there, so it blocks.
+    fn subagents(&self, workspace: &Path) -> Vec<ModeAbout> {
+        let _ = workspace;
+        Vec::new()
+    }
+
     /// Whether every file that it changes is told of. What changed in a turn and was not told is somebody else's then.
     fn tells_changes(&self) -> bool {
         false
@@ -76,6 +85,10 @@ pub struct Place {
     pub turns: u64,
     /// What was said and done in it so far.
     pub past: Arc<dyn Past>,
+    /// How it has subagents. `None`: it can have none.
+    pub family: Option<Arc<dyn Family>>,
+    /// 0 for a session that people began, 1 for a subagent of it, and so on.
+    pub depth: u32,
 }
 
 pub type Running<'a> = Pin<Box<dyn Future<Output = Ended> + Send + 'a>>;

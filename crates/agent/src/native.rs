@@ -19,6 +19,7 @@ pub mod permission;
 mod prompted;
 pub mod settings;
 mod spent;
+mod subagents;
 mod title;
 #[doc(hidden)]
 pub mod tools;
@@ -26,6 +27,7 @@ mod turn;
 mod ways;
 pub mod web;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tolka_facts::event::Model;
@@ -69,6 +71,14 @@ impl Agent for Native {
             mode(BUILD, "Does the work: changes files and runs commands, as far as the permissions go."),
             mode(PLAN, "Only reads and searches, and ends with a plan."),
         ]
+    }
+
+    fn subagents(&self, workspace: &Path) -> Vec<ModeAbout> {
+        if self.settings.subagents.depth == 0 {
+            return Vec::new();
+        }
+        let kinds = subagents::Subagents::of(workspace).all.into_iter();
+        kinds.map(|kind| ModeAbout { name: kind.name, description: kind.description }).collect()
     }
 
     /// Tools from what they wrote, commands by looking before and after.

@@ -161,6 +161,10 @@ impl Teller {
         self.waits.worked(time).await;
     }
 
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
     pub fn cancel(&self) -> &Cancel {
         &self.cancel
     }

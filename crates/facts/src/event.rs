@@ -544,6 +544,9 @@ pub struct Parent {
     /// A fork has the facts of its parent up to this one, copied; see [`SessionForked`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at: Option<u64>,
+    /// A subagent works for this call of its parent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub call: Option<CallId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -88,6 +88,7 @@ pub(crate) struct Actor {
 impl Actor {
     /// Lives until the desk shuts down or `idle` agrees that nobody needs it any more.
     pub(crate) async fn run(mut self, mut commands: mpsc::Receiver<Command>, idle: impl Fn() -> bool) {
+        self.drop_orphans().await;
         let mut retry_at = Instant::now();
         let mut idle_at = Instant::now() + IDLE;
         while !self.clerk.is_broken() {
@@ -193,18 +194,24 @@ impl Actor {
             self.clerk.append_or_keep(notice).await;
         }
         let work = begun.map(|begun| begun.work);
-        let mind = self.mind.take().unwrap_or_else(|| {
-            let turns = self.clerk.tip().head.turns.saturating_sub(1);
-            let workspace = self.clerk.tip().head.workspace.clone();
-            let past = Arc::new(SessionPast::new(self.clerk.journal().clone(), self.session.clone()));
-            agent.open(Place { session: self.session.clone(), workspace, turns, past })
-        });
+        let mind = match self.mind.take() {
+            Some(mind) => mind,
+            None => self.open_mind(agent.as_ref()).await,
+        };
         let checkpoint = work.as_ref().and_then(|work| work.before.clone());
         let ways = self.ways(agent.as_ref(), &prompt);
         let title = self.clerk.tip().head.title.clone();
         let Ways { mode, model } = ways.clone();
         let prompt = Prompt { checkpoint, mode, model, title, ..whole(self.clerk.journal().clone(), prompt).await };
         self.turn = Some(RunningTurn::start(mind, prompt, ways, work, tolka_agent::teller(self.ids.clone())));
+    }
+
+    async fn open_mind(&mut self, agent: &dyn Agent) -> Box<dyn Mind> {
+        let turns = self.clerk.tip().head.turns.saturating_sub(1);
+        let workspace = self.clerk.tip().head.workspace.clone();
+        let past = Arc::new(SessionPast::new(self.clerk.journal().clone(), self.session.clone()));
+        let (family, depth) = self.family().await;
+        agent.open(Place { session: self.session.clone(), workspace, turns, past, family, depth })
     }
 
     /// What a rewind took back is hidden for good when a turn starts.
@@ -307,8 +314,8 @@ impl Actor {
         let withdrawn = self.clerk.tip().turn.as_ref().map(|turn| turn.withdraw_asks("cancel")).unwrap_or_default();
         for draft in &withdrawn {
             match &draft.event {
-                Event::PermissionAnswered(e) => turn.permission_answered(&e.request, None),
-                Event::QuestionAnswered(e) => turn.question_answered(&e.request, None),
+                Event::PermissionAnswered(e) => turn.withdrawn(&e.request),
+                Event::QuestionAnswered(e) => turn.withdrawn(&e.request),
                 _ => {}
             }
         }

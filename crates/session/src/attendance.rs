@@ -35,19 +35,43 @@ impl Drop for Attendance {
 pub(crate) struct Room {
     /// A std mutex: it is held for a look-up, never over an await.
     places: Mutex<HashMap<Place, usize>>,
+    /// Subagents at work, and whom they work for: what they ask is told there too. A std mutex, as above.
+    led: Mutex<HashMap<SessionId, SessionId>>,
     /// Rings when somebody comes or goes.
     bell: watch::Sender<u64>,
 }
 
 impl Room {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Room { places: Mutex::default(), bell: watch::Sender::new(0) })
+        Arc::new(Room { places: Mutex::default(), led: Mutex::default(), bell: watch::Sender::new(0) })
     }
 
     pub(crate) fn attend(self: &Arc<Self>, place: Place) -> Attendance {
         *self.places().entry(place.clone()).or_default() += 1;
         self.ring();
         Attendance { room: self.clone(), place }
+    }
+
+    /// Who sees the one session sees what the other asks, for as long as what is given is held.
+    pub(crate) fn lead(self: &Arc<Self>, child: SessionId, parent: SessionId) -> Led {
+        self.led().insert(child.clone(), parent);
+        self.ring();
+        Led { room: self.clone(), child }
+    }
+
+    /// The session and those that it works for.
+    fn line(&self, session: &SessionId) -> Vec<SessionId> {
+        let led = self.led();
+        let mut line = vec![session.clone()];
+        while let Some(parent) = line.last().and_then(|last| led.get(last)).filter(|parent| !line.contains(parent)) {
+            line.push(parent.clone());
+        }
+        line
+    }
+
+    fn led(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, SessionId>> {
+        // Nothing panics while holding it; a poisoned lock would still guard sound data.
+        self.led.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn has(&self, place: &Place) -> bool {
@@ -76,6 +100,20 @@ impl Room {
     }
 }
 
+/// A subagent at work for another session.
+#[derive(Debug)]
+pub(crate) struct Led {
+    room: Arc<Room>,
+    child: SessionId,
+}
+
+impl Drop for Led {
+    fn drop(&mut self) {
+        self.room.led().remove(&self.child);
+        self.room.ring();
+    }
+}
+
 /// One session's ear in the room.
 #[derive(Debug)]
 pub(crate) struct Ear {
@@ -93,10 +131,10 @@ impl Ear {
     /// Whether somebody is there who sees the session, which works in this folder. What comes after is heard.
     pub(crate) fn is_attended(&mut self, folder: &str) -> bool {
         self.rung.mark_unchanged();
+        let line = self.room.line(&self.session).into_iter().map(Place::Session);
+        let seen: Vec<Place> = [Place::Everywhere, Place::Folder(folder.to_owned())].into_iter().chain(line).collect();
         let places = self.room.places();
-        [Place::Everywhere, Place::Session(self.session.clone()), Place::Folder(folder.to_owned())]
-            .iter()
-            .any(|place| places.contains_key(place))
+        seen.iter().any(|place| places.contains_key(place))
     }
 
     /// Somebody came or went since [`Ear::is_attended`] was asked.
@@ -131,6 +169,20 @@ mod tests {
             assert!(!ear.is_attended("/w"), "{place:?}");
         }
         assert!(room.places().is_empty());
+    }
+
+    #[test]
+    fn who_sees_a_parent_sees_what_its_subagents_ask() {
+        let room = Room::new();
+        let mut ear = Ear::new(room.clone(), SessionId::from("ses_grandchild"));
+        let _there = room.attend(Place::Session(SessionId::from("ses_parent")));
+        let lead = |child: &str, parent: &str| room.lead(SessionId::from(child), SessionId::from(parent));
+        let _child = lead("ses_child", "ses_parent");
+        assert!(!ear.is_attended("/w"));
+        let led = lead("ses_grandchild", "ses_child");
+        assert!(ear.is_attended("/w"));
+        drop(led);
+        assert!(!ear.is_attended("/w"));
     }
 
     #[tokio::test]

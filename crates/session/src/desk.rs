@@ -103,6 +103,10 @@ impl Desk {
         &self.0.options
     }
 
+    pub(crate) fn room(&self) -> &Arc<Room> {
+        &self.0.room
+    }
+
     pub(crate) fn grounds(&self) -> &Grounds {
         &self.0.grounds
     }
@@ -138,9 +142,6 @@ impl Desk {
         let agent = self.agent(new.agent.as_deref())?;
         check_mode(agent.as_ref(), new.mode.as_deref())?;
         let model = known_model(agent.as_ref(), new.model)?;
-        let _entered = self.enter(Path::new(&new.workspace))?;
-        let now = Time::now();
-        let id = self.0.ids.session(now);
         let created = SessionCreated {
             workspace: new.workspace,
             agent: agent.name().to_owned(),
@@ -149,10 +150,18 @@ impl Desk {
             model: Some(model.unwrap_or_else(|| agent.model())),
             parent: new.parent,
         };
+        self.begin(Draft::client(created)).await
+    }
+
+    /// A session from its first fact.
+    pub(crate) async fn begin(&self, created: Draft) -> Result<Tip, SessionError> {
+        let Event::SessionCreated(new) = &created.event else { return Err(SessionError::EmptyPrompt) };
+        let agent = self.agent(Some(&new.agent))?;
+        let _entered = self.enter(Path::new(&new.workspace))?;
+        let id = self.new_session_id();
         let ledger = Ledger::new(self.0.journal.clone(), id.clone());
         let commands = self.spawn(&id, ledger, Some(agent))?;
-        let draft = Box::new(Draft::client(created));
-        call(&commands, |reply| Command::Create(draft, reply)).await?;
+        call(&commands, |reply| Command::Create(Box::new(created), reply)).await?;
         call(&commands, Command::Tip).await
     }
 
@@ -164,7 +173,7 @@ impl Desk {
         self.call(session, |reply| Command::DropPrompt(turn, reply)).await
     }
 
-    /// Whether a turn was running. It ends within a second.
+    /// Whether a turn was running. It ends within a second, and with it what its subagents do.
     pub async fn cancel(&self, session: &SessionId, queue_too: bool) -> Result<bool, SessionError> {
         self.call(session, |reply| Command::Cancel(queue_too, reply)).await
     }
@@ -176,7 +185,8 @@ impl Desk {
         answer: Answer,
         by: String,
     ) -> Result<(), SessionError> {
-        self.call(session, |reply| Command::Answer(request, Box::new(answer), by, reply)).await
+        let asker = self.asker(session, &request).await?;
+        self.call(&asker, |reply| Command::Answer(request, Box::new(answer), by, reply)).await
     }
 
     /// Somebody who could answer looks on, for as long as what is given is held: requests wait longer then.
@@ -188,13 +198,45 @@ impl Desk {
         self.call(session, |reply| Command::Change(Box::new(change), reply)).await
     }
 
-    /// The session is gone for clients; its facts stay until they are purged.
+    /// The session is gone for clients, and its subagents are; their facts stay until they are purged.
     pub async fn delete(&self, session: &SessionId) -> Result<(), SessionError> {
-        self.call(session, Command::Delete).await
+        // First those that it called, so that one which is cut off here is done again by deleting it again.
+        self.cancel(session, true).await?;
+        self.delete_children(session).await?;
+        self.call(session, Command::Delete).await?;
+        // Its turn may have called another meanwhile.
+        self.delete_children(session).await
     }
 
-    /// Removes a deleted session whole: its checkpoints, facts and blobs.
+    async fn delete_children(&self, session: &SessionId) -> Result<(), SessionError> {
+        for child in self.descendants(session, false).await?.into_iter().rev() {
+            match self.call(&child, Command::Delete).await {
+                Ok(()) | Err(SessionError::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a deleted session whole: its checkpoints, facts and blobs, and those of its subagents.
     pub async fn purge(&self, session: &SessionId) -> Result<Purge, SessionError> {
+        let is_deleted = self.journal().session(session).await?.is_some_and(|row| row.head.deleted);
+        let children = if is_deleted { self.descendants(session, true).await? } else { Vec::new() };
+        let mut freed = Purged::default();
+        for child in children.into_iter().rev() {
+            let more = self.purge_one(&child).await?.freed;
+            freed.facts += more.facts;
+            freed.blobs += more.blobs;
+            freed.bytes += more.bytes;
+        }
+        let last = self.purge_one(session).await?;
+        freed.facts += last.freed.facts;
+        freed.blobs += last.freed.blobs;
+        freed.bytes += last.freed.bytes;
+        Ok(Purge { freed, ..last })
+    }
+
+    async fn purge_one(&self, session: &SessionId) -> Result<Purge, SessionError> {
         let found = self.journal().session(session).await?.filter(|row| row.head.deleted);
         let workspace = found.as_ref().map(|row| PathBuf::from(&row.head.workspace));
         let is_untouched = match &found {

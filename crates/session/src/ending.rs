@@ -42,7 +42,7 @@ impl Actor {
         let scope = Scope::Session(self.session.clone());
         let page = self.clerk.journal().read(&scope, first - 1, 1).await.ok()?;
         let Event::TurnStarted(started) = &page.first()?.fact.event else { return None };
-        let stay = self.grounds.enter(&self.session, store.folder.canonical.clone());
+        let stay = self.grounds.enter(&self.session, store.parent.as_ref(), store.folder.canonical.clone());
         Some(Work { store, stay, before: started.checkpoint.clone() })
     }
 

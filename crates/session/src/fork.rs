@@ -218,7 +218,12 @@ impl Making {
             title: title.unwrap_or_else(|| forked_title(&head.title)),
             mode,
             model,
-            parent: Some(Parent { session: head.id.clone(), kind: ParentKind::Fork, at: Some(self.reach.at) }),
+            parent: Some(Parent {
+                session: head.id.clone(),
+                kind: ParentKind::Fork,
+                at: Some(self.reach.at),
+                call: None,
+            }),
         }
     }
 

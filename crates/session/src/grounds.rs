@@ -25,6 +25,8 @@ pub(crate) struct Grounds {
 struct Entry {
     number: u64,
     session: SessionId,
+    /// Whom it works for; what a subagent does in its parent's turn is that turn's.
+    parent: Option<SessionId>,
     folder: PathBuf,
     beside: BTreeSet<SessionId>,
 }
@@ -38,15 +40,19 @@ pub(crate) struct Stay {
 
 impl Grounds {
     /// `folder` is canonical.
-    pub(crate) fn enter(self: &Arc<Self>, session: &SessionId, folder: PathBuf) -> Stay {
+    pub(crate) fn enter(self: &Arc<Self>, session: &SessionId, parent: Option<&SessionId>, folder: PathBuf) -> Stay {
         let mut stays = self.stays();
+        let above = above(&stays, parent);
+        let below: Vec<SessionId> =
+            stays.iter().filter(|other| works_for(&stays, other, session)).map(|other| other.session.clone()).collect();
+        let is_family = |other: &SessionId| other == session || above.contains(other) || below.contains(other);
         let number = stays.last().map_or(0, |last| last.number + 1);
         let mut beside = BTreeSet::new();
-        for other in stays.iter_mut().filter(|other| other.session != *session && are_kin(&other.folder, &folder)) {
+        for other in stays.iter_mut().filter(|other| !is_family(&other.session) && are_kin(&other.folder, &folder)) {
             other.beside.insert(session.clone());
             beside.insert(other.session.clone());
         }
-        stays.push(Entry { number, session: session.clone(), folder, beside });
+        stays.push(Entry { number, session: session.clone(), parent: parent.cloned(), folder, beside });
         drop(stays);
         Stay { grounds: self.clone(), number }
     }
@@ -75,6 +81,21 @@ impl Drop for Stay {
     fn drop(&mut self) {
         self.grounds.stays().retain(|entry| entry.number != self.number);
     }
+}
+
+/// Those that somebody works for: each of them is at work itself, since it waits.
+fn above(stays: &[Entry], parent: Option<&SessionId>) -> Vec<SessionId> {
+    let mut line: Vec<SessionId> = Vec::new();
+    let mut next = parent.cloned();
+    while let Some(session) = next.take().filter(|session| !line.contains(session)) {
+        next = stays.iter().find(|entry| entry.session == session).and_then(|entry| entry.parent.clone());
+        line.push(session);
+    }
+    line
+}
+
+fn works_for(stays: &[Entry], entry: &Entry, session: &SessionId) -> bool {
+    above(stays, entry.parent.as_ref()).contains(session)
 }
 
 /// Whether what changes in one folder can change the other.
@@ -149,7 +170,7 @@ mod tests {
     #[test]
     fn those_who_work_in_one_folder_learn_of_each_other() {
         let grounds = Arc::new(Grounds::default());
-        let enter = |session: &str, folder: &str| grounds.enter(&SessionId::from(session), folder.into());
+        let enter = |session: &str, folder: &str| grounds.enter(&SessionId::from(session), None, folder.into());
         let one = enter("ses_1", "/w");
         let inside = enter("ses_2", "/w/sub");
         let outside = enter("ses_3", "/w2");
@@ -168,8 +189,23 @@ mod tests {
     fn one_session_is_not_beside_itself() {
         let grounds = Arc::new(Grounds::default());
         let session = SessionId::from("ses_1");
-        let (one, two) = (grounds.enter(&session, "/w".into()), grounds.enter(&session, "/w".into()));
+        let (one, two) = (grounds.enter(&session, None, "/w".into()), grounds.enter(&session, None, "/w".into()));
         assert!(one.beside().is_empty() && two.beside().is_empty());
+    }
+
+    #[test]
+    fn a_subagent_is_not_beside_those_it_works_for_but_beside_its_siblings() {
+        let grounds = Arc::new(Grounds::default());
+        let id = |name: &str| SessionId::from(name);
+        let enter =
+            |session: &str, parent: Option<&str>| grounds.enter(&id(session), parent.map(id).as_ref(), "/w".into());
+        let parent = enter("ses_parent", None);
+        let (one, two) = (enter("ses_one", Some("ses_parent")), enter("ses_two", Some("ses_parent")));
+        let grandchild = enter("ses_grandchild", Some("ses_one"));
+        assert!(parent.beside().is_empty());
+        assert_eq!(names(&one), ["ses_two"]);
+        assert_eq!(names(&two), ["ses_grandchild", "ses_one"]);
+        assert_eq!(names(&grandchild), ["ses_two"]);
     }
 
     #[test]

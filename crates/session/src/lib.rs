@@ -13,6 +13,7 @@ mod compact;
 mod desk;
 mod ending;
 mod error;
+mod family;
 mod fork;
 mod grounds;
 mod ledger;

@@ -10,6 +10,7 @@ use tolka_journal::{Journal, JournalError, Mark, Scope};
 
 use crate::SessionError;
 use crate::actor::Actor;
+use crate::family::parent_of;
 use crate::past::JournalBlobs;
 use crate::picture;
 
@@ -109,7 +110,9 @@ impl Actor {
         let modes = agent.modes();
         let mut mode = [prompt.agent.as_ref(), head.mode.as_ref()].into_iter().flatten();
         let mut model = [prompt.model.as_ref(), head.model.as_ref()].into_iter().flatten();
-        let mode = mode.find(|mode| modes.iter().any(|known| known.name == **mode)).cloned();
+        // A subagent's is its kind, which its mind knows by itself.
+        let is_kind = |mode: &str| parent_of(head).is_some() && head.mode.as_deref() == Some(mode);
+        let mode = mode.find(|mode| is_kind(mode) || modes.iter().any(|known| known.name == **mode)).cloned();
         Ways { mode, model: model.find_map(|model| agent.find_model(model)) }
     }
 

@@ -11,6 +11,7 @@ use tolka_facts::{Block, Draft, Head, SessionId, TurnId};
 use tolka_workspace::checkpoint::LeftOut;
 use tolka_workspace::{CheckpointError, Checkpoints, Save, Saved};
 
+use crate::family::parent_of;
 use crate::grounds::{Folder, Grounds, Stay};
 
 /// How much of a prompt stands in its commit.
@@ -39,6 +40,8 @@ pub(crate) struct Store {
     pub(crate) checkpoints: Arc<Checkpoints>,
     pub(crate) budget: Duration,
     pub(crate) session: SessionId,
+    /// Whom it works for, if it is a subagent's.
+    pub(crate) parent: Option<SessionId>,
     pub(crate) folder: Folder,
 }
 
@@ -47,7 +50,8 @@ impl Store {
     pub(crate) async fn of(options: &DeskOptions, head: &Head) -> Option<Self> {
         let checkpoints = options.checkpoints.clone()?;
         let folder = Folder::find(&head.workspace).await;
-        Some(Store { checkpoints, budget: options.checkpoint_budget, session: head.id.clone(), folder })
+        let (session, parent) = (head.id.clone(), parent_of(head).cloned());
+        Some(Store { checkpoints, budget: options.checkpoint_budget, session, parent, folder })
     }
 
     /// The workspace as it is. `same_as`: a snapshot that will do if nothing has changed since.
@@ -90,7 +94,7 @@ impl Saving {
         let (store, words) = (Store::of(options, head).await?, words(prompt));
         let begun = Box::pin(async move {
             // From before the snapshot on: what others do meanwhile may be in it or not.
-            let stay = grounds.enter(&store.session, store.folder.canonical.clone());
+            let stay = grounds.enter(&store.session, store.parent.as_ref(), store.folder.canonical.clone());
             let outcome = store.save(&words, None).await;
             let before = outcome.as_ref().ok().map(|saved| saved.commit.clone());
             Begun { outcome, work: Work { store, stay, before } }

@@ -36,6 +36,8 @@ pub(crate) struct RunningTurn {
     /// When patience ends, once the turn was cancelled.
     pub(crate) deadline: Option<Instant>,
     asked: HashMap<RequestId, Asked>,
+    /// What was taken back when the turn was cancelled. A subagent's may be answered at the same time, and that is no news.
+    withdrawn: HashSet<RequestId>,
     /// Prompts are looked for when all that was said before is written.
     held: Option<Said>,
     pub(crate) ways: Ways,
@@ -81,6 +83,7 @@ impl RunningTurn {
             switch,
             deadline: None,
             asked: HashMap::new(),
+            withdrawn: HashSet::new(),
             held: None,
             ways,
             work,
@@ -179,6 +182,8 @@ impl RunningTurn {
     /// Splits what was said into drafts to append and those who wait for the appending.
     pub(crate) fn take(&mut self, said: Said, told: &mut Told, settled: &mut Vec<oneshot::Sender<()>>) {
         match said {
+            Said::Told(Draft { event: Event::PermissionAnswered(e), .. }) if self.withdrawn.contains(&e.request) => {}
+            Said::Told(Draft { event: Event::QuestionAnswered(e), .. }) if self.withdrawn.contains(&e.request) => {}
             Said::Told(draft) => {
                 self.note_change(&draft);
                 told.push(draft);
@@ -211,6 +216,12 @@ impl RunningTurn {
         {
             self.changed.insert(change.path.clone());
         }
+    }
+
+    /// Nobody will answer it any more.
+    pub(crate) fn withdrawn(&mut self, request: &RequestId) {
+        self.forget(request);
+        self.withdrawn.insert(request.clone());
     }
 
     /// Hands a durable answer to the mind that waits for it; one that no longer waits is past caring.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use tolka_agent::native::demo::Demo;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, ONCE};
-use tolka_agent::native::settings::{Compaction, Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::{Pace, Patience};
 use tolka_mcp::Hub;
 use tolka_server::Hands;
@@ -89,6 +89,10 @@ impl Given<'_> {
             },
             instructions: None,
             web: crate::web::web(self.config, self.environment).0,
+            subagents: Few {
+                at_once: limits.subagents.unwrap_or(Few::default().at_once),
+                depth: limits.subagent_depth.unwrap_or(Few::default().depth),
+            },
         }
     }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use tolka_workspace::files::Files;
 
 use super::settings::Settings;
+use super::subagents::Subagent;
 use crate::PLAN;
 
 /// The names under which folders keep words for agents; the first that is there counts.
@@ -34,8 +35,18 @@ You are in plan mode: nothing may be changed, neither by tools nor by commands. 
 ask where it is unclear, and end with a plan: what would be changed, where, in which order, and how it would be checked. The \
 person will switch to build mode to have it done.";
 
+const HELPING: &str = "\
+You are a subagent: another agent gave you one task. It sees nothing of what you do but your last message, so that must hold \
+all that it asked for. Do the task and nothing beside it; others may be at work in the same folder.";
+
 /// Reads files; call it where blocking is fine.
-pub(super) fn system(settings: &Settings, workspace: &Path, mode: &str, today: &str) -> String {
+pub(super) fn system(
+    settings: &Settings,
+    workspace: &Path,
+    mode: &str,
+    kind: Option<&Subagent>,
+    today: &str,
+) -> String {
     let has_git = |folder: &Path| folder.join(".git").symlink_metadata().is_ok();
     let git = if workspace.ancestors().any(has_git) { "in a git repository" } else { "not under git" };
     let mut said = format!(
@@ -47,6 +58,13 @@ pub(super) fn system(settings: &Settings, workspace: &Path, mode: &str, today: &
     if mode == PLAN {
         said.push_str("\n\n");
         said.push_str(PLANNING);
+    }
+    if let Some(kind) = kind {
+        said.push_str("\n\n");
+        said.push_str(HELPING);
+        if !kind.words.is_empty() {
+            said.push_str(&format!("\n\n<role name=\"{}\">\n{}\n</role>", kind.name, kind.words));
+        }
     }
     if let Some(words) = settings.instructions.as_deref().map(str::trim).filter(|words| !words.is_empty()) {
         said.push_str(&format!("\n\n<instructions from=\"configuration\">\n{words}\n</instructions>"));

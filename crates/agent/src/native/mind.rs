@@ -1,5 +1,6 @@
 //! The mind of one session: it remembers what was, chooses the model, and says how each turn ended.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,8 +12,9 @@ use super::conversation::{Eyes, Recollection};
 use super::model::{Model, ToolSpec};
 use super::settings::{Settings, Titles};
 use super::spent::Spent;
+use super::subagents::{Subagent, Subagents};
 use super::title::{self, Named, Naming};
-use super::tools::{Scene, Tools};
+use super::tools::{Home, Scene, Tools};
 use super::turn::{Halt, Stopped, Turn, Why, notice};
 use super::{compaction, failure, instructions};
 use crate::{BUILD, Ended, Gone, Mind, PLAN, Past, Place, Prompt, Running, Teller, UNNAMED, is_meant};
@@ -25,13 +27,15 @@ pub(super) struct NativeMind {
     /// What the last turn began with, and what was made of it: the next one reads on from there.
     pub(super) known: Option<(View, Recollection)>,
     naming: Option<Naming>,
+    /// What people were told of files that describe no subagent.
+    problems: HashSet<String>,
 }
 
 impl NativeMind {
     pub(super) fn new(settings: Arc<Settings>, place: Place) -> Self {
         let workspace = PathBuf::from(&place.workspace);
         let tools = Tools::new(settings.clone(), place.session.clone(), workspace.clone());
-        NativeMind { settings, tools, workspace, place, known: None, naming: None }
+        NativeMind { settings, tools, workspace, place, known: None, naming: None, problems: HashSet::new() }
     }
 }
 
@@ -99,14 +103,16 @@ impl NativeMind {
         let eyes = Eyes::of(&*model);
         let (settings, workspace, running) = (self.settings.clone(), self.workspace.clone(), prompt.turn.clone());
         let today = instructions::today();
-        let of_mode = mode.clone();
+        let (of_mode, of_kind) = (mode.clone(), prompt.mode.clone().filter(|_| self.place.depth > 0));
         // Blobs and files are read here.
         let read = tokio::task::spawn_blocking(move || {
-            let system = instructions::system(&settings, &workspace, &of_mode, &today);
+            let kinds = Subagents::of(&workspace);
+            let kind = of_kind.and_then(|name| kinds.find(&name).cloned());
+            let system = instructions::system(&settings, &workspace, &of_mode, kind.as_ref(), &today);
             let conversation = recollection.recall(&remembered.view, &*remembered.blobs, &running, eyes);
-            (conversation, system.into(), (remembered.view, recollection))
+            (conversation, system.into(), (remembered.view, recollection), (kinds, kind))
         });
-        let (conversation, system, known) = match halt.or(read).await {
+        let (conversation, system, known, (kinds, kind)) = match halt.or(read).await {
             Ok(Ok(read)) => read,
             // It fails only if the runtime is going down, and this task with it.
             Ok(Err(_)) => return Ok(Stopped::Halted(Why::Cancelled)),
@@ -118,6 +124,7 @@ impl NativeMind {
             return Ok(Stopped::Halted(why));
         }
         self.tools.tell_servers(teller, &commands).await?;
+        self.settle_in(kinds, kind, &model, teller).await?;
         let specs: Arc<[ToolSpec]> = self.tools.specs(&mode).into();
         let offered = Arc::new(specs.iter().map(|spec| spec.name.clone()).collect());
         let (checkpoint, cancel) = (prompt.checkpoint.clone(), halt.cancel());
@@ -146,6 +153,33 @@ impl NativeMind {
 
     pub(super) fn past(&self) -> Arc<dyn Past> {
         self.place.past.clone()
+    }
+
+    /// What the turn's tools know of subagents, and of this session as one.
+    async fn settle_in(
+        &mut self,
+        kinds: Subagents,
+        kind: Option<Subagent>,
+        model: &Arc<dyn Model>,
+        teller: &Teller,
+    ) -> Result<(), Gone> {
+        let family = self.place.family.clone().filter(|_| self.place.depth < self.settings.subagents.depth);
+        if family.is_some() {
+            for problem in &kinds.problems {
+                if self.problems.insert(problem.clone()) {
+                    notice(teller, "A kind of subagent cannot be used", problem.clone()).await?;
+                }
+            }
+        }
+        self.tools.at_home(Home {
+            family,
+            kinds: Arc::new(kinds),
+            allowed: kind.map(|kind| kind.tools).unwrap_or_default(),
+            model: model.about().model.clone(),
+            models: self.settings.models.iter().map(|model| model.about().model.clone()).collect(),
+            at_once: self.settings.subagents.at_once as usize,
+        });
+        Ok(())
     }
 
     /// The model that the prompt names, else the session's, else the usual one.

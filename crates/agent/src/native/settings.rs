@@ -38,6 +38,22 @@ pub struct Settings {
     /// Said to the model before all else, after our own words.
     pub instructions: Option<String>,
     pub web: Web,
+    pub subagents: Few,
+}
+
+/// How many subagents there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Few {
+    /// Of one session at once; the others wait.
+    pub at_once: u32,
+    /// How deep they may call for others of their own: with 1 they may not, with 0 there are none.
+    pub depth: u32,
+}
+
+impl Default for Few {
+    fn default() -> Self {
+        Few { at_once: 4, depth: 1 }
+    }
 }
 
 /// When a conversation that grows long is summarised.

@@ -24,6 +24,7 @@ mod patch;
 mod question;
 mod read;
 mod spec;
+mod task;
 mod todo;
 mod webfetch;
 mod websearch;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
+use futures_util::stream::{FuturesOrdered, FuturesUnordered};
 use tokio::time::timeout;
 use tolka_facts::{Blobs, CallId, Draft, Json, NoBlobs, SessionId, Time, Tool};
 
@@ -49,6 +50,7 @@ pub(super) use mcp::{PROMPT, RESOURCE};
 use memory::Memory;
 use name::Name;
 pub use name::permissions;
+pub(super) use task::Home;
 
 /// Calls side by side that have all ended by then are told in one order, whichever was faster.
 const QUICK: Duration = Duration::from_millis(500);
@@ -80,6 +82,8 @@ pub struct Tools {
     memory: Arc<Memory>,
     /// What tools of MCP servers are called here.
     names: Names,
+    /// `None`: no turn has begun yet.
+    home: Option<Home>,
 }
 
 /// What a turn is to its tools.
@@ -98,16 +102,36 @@ pub struct Scene<'a> {
 
 impl Tools {
     pub fn new(settings: Arc<Settings>, session: SessionId, workspace: PathBuf) -> Self {
-        Tools { settings, session, workspace, memory: Arc::default(), names: Names::default() }
+        Tools { settings, session, workspace, memory: Arc::default(), names: Names::default(), home: None }
+    }
+
+    /// What a turn that begins knows of subagents.
+    pub(super) fn at_home(&mut self, home: Home) {
+        self.home = Some(home);
     }
 
     /// What the model is offered in this mode.
     pub fn specs(&self, mode: &str) -> Vec<ToolSpec> {
+        let home = self.home.as_ref();
         let can_search = self.settings.web.search.is_some();
-        let is_offered =
-            |name: &&Name| (mode != PLAN || !name.changes_files()) && (can_search || **name != Name::WebSearch);
+        let has_family = home.is_some_and(|home| home.family.is_some());
+        let is_allowed = |name: &str| home.is_none_or(|home| home.allowed.has(name));
+        let is_offered = |name: &&Name| {
+            let is_there = match name {
+                Name::WebSearch => can_search,
+                Name::Task => has_family,
+                _ => true,
+            };
+            is_allowed(name.as_str()) && is_there && (mode != PLAN || !name.changes_files())
+        };
         let ours = Name::ALL.iter().filter(is_offered).map(|name| name.spec());
-        ours.chain(self.foreign_specs(mode)).collect()
+        let foreign = self.foreign_specs(mode).into_iter().filter(|spec| is_allowed(&spec.name));
+        let mut specs: Vec<ToolSpec> = ours.chain(foreign).collect();
+        let task = specs.iter_mut().find(|spec| spec.name == Name::Task.as_str());
+        if let (Some(task), Some(home)) = (task, home) {
+            task.description.push_str(&home.listed());
+        }
+        specs
     }
 
     /// Runs the calls of one step: side by side where that is safe, else one after the other. Tells everything from
@@ -120,6 +144,13 @@ impl Tools {
                 // Who said no to one has not said yes to what was to follow it.
                 outcomes.push(self.end(first, End::Skipped, scene).await?);
                 rest = &rest[1..];
+                continue;
+            }
+            let tasks = rest.iter().take_while(|call| Name::of(&call.name) == Some(Name::Task)).count();
+            if tasks > 1 {
+                let (now, later) = rest.split_at(tasks);
+                rest = later;
+                outcomes.extend(self.run_tasks(now, scene).await?);
                 continue;
             }
             let quiet = rest.iter().take_while(|call| self.is_quiet(call)).count();
@@ -149,6 +180,20 @@ impl Tools {
         Ok(outcomes)
     }
 
+    /// Subagents work side by side, as many as may. Each can take long, so the end of each is told when it comes.
+    async fn run_tasks(&self, calls: &[Call], scene: &Scene<'_>) -> Result<Vec<Outcome>, Gone> {
+        let acts: Vec<_> = calls.iter().map(|call| self.act(call, scene)).collect();
+        let mut waiting = acts.iter().enumerate().map(|(at, act)| async move { (at, act.run().await) });
+        let at_once = self.home.as_ref().map_or(1, |home| home.at_once.max(1));
+        let mut ends: FuturesUnordered<_> = waiting.by_ref().take(at_once).collect();
+        let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        while let Some((at, end)) = ends.next().await {
+            outcomes[at] = Some(self.end(&calls[at], end?, scene).await?);
+            ends.extend(waiting.next());
+        }
+        Ok(outcomes.into_iter().flatten().collect())
+    }
+
     /// What an ended call gave back, as the model is sent it: the same from the facts as it was when the call ended.
     pub fn recalled(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
         outcome::of(tool, blobs)
@@ -173,7 +218,8 @@ impl Tools {
             | Name::TodoWrite
             | Name::Question
             | Name::Artifact
-            | Name::WebSearch => false,
+            | Name::WebSearch
+            | Name::Task => false,
         }
     }
 

@@ -41,8 +41,14 @@ impl Session {
         let replay = Replay::new("replay", recording, Pace::AtOnce);
         let (ids, now) = (Arc::new(Ids::seeded(1)), Time::from_millis(BEGAN));
         let id = ids.session(now);
-        let mut mind =
-            replay.open(Place { session: id.clone(), workspace: WORKSPACE.into(), turns: 0, past: Arc::new(NoPast) });
+        let mut mind = replay.open(Place {
+            session: id.clone(),
+            workspace: WORKSPACE.into(),
+            turns: 0,
+            past: Arc::new(NoPast),
+            family: None,
+            depth: 0,
+        });
         let mut session = Session { id, ids, tip: Tip::default(), facts: Vec::new(), answer };
         session.stamp(Draft::client(SessionCreated {
             workspace: WORKSPACE.into(),

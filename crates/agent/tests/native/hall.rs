@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tolka_agent::native::Native;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
-use tolka_agent::native::settings::{Compaction, Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::native::web::Web;
 use tolka_agent::{
     Agent, Chosen, Ended, Mind, Past, Patience, Place, Prompt, Remembered, Remembering, Said, Steered, UNNAMED, teller,
@@ -261,7 +261,14 @@ impl Hall {
     fn new_mind(&self, memory: &Memory) -> Box<dyn Mind> {
         let agent = Native::new("native", Arc::new(self.settings.clone()));
         let workspace = self.folder.path().to_str().unwrap().to_owned();
-        agent.open(Place { session: SessionId::from("ses_test"), workspace, turns: 0, past: Arc::new(memory.clone()) })
+        agent.open(Place {
+            session: SessionId::from("ses_test"),
+            workspace,
+            turns: 0,
+            past: Arc::new(memory.clone()),
+            family: None,
+            depth: 0,
+        })
     }
 
     fn queue(
@@ -386,5 +393,6 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         compaction: Compaction::default(),
         instructions: None,
         web: Web::default(),
+        subagents: Few::default(),
     }
 }

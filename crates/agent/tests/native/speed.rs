@@ -67,7 +67,14 @@ impl Counted {
         hall.settings.steps = u32::try_from(steps).unwrap();
         let agent = Native::new("native", Arc::new(hall.settings.clone()));
         let workspace = hall.folder.path().to_str().unwrap().to_owned();
-        let mind = agent.open(Place { session: SessionId::from("ses_test"), workspace, turns: 0, past });
+        let mind = agent.open(Place {
+            session: SessionId::from("ses_test"),
+            workspace,
+            turns: 0,
+            past,
+            family: None,
+            depth: 0,
+        });
         Counted { mind, turns: 0, _hall: hall }
     }
 

@@ -64,7 +64,14 @@ impl Hall {
     pub(crate) fn open(agent: &dyn Agent, turns: u64) -> Self {
         let ids = Arc::new(Ids::seeded(turns + 1));
         let session = ids.session(Time::from_millis(0));
-        let mind = agent.open(Place { session, workspace: "/w".into(), turns, past: Arc::new(NoPast) });
+        let mind = agent.open(Place {
+            session,
+            workspace: "/w".into(),
+            turns,
+            past: Arc::new(NoPast),
+            family: None,
+            depth: 0,
+        });
         let mut hall = Hall { mind, ids, facts: Vec::new(), view: View::default(), unanswered: Vec::new() };
         hall.stamp(Draft::client(SessionCreated {
             workspace: "/w".into(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
-use tolka_agent::native::settings::{Compaction, Settings, Titles};
+use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
 use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
@@ -111,6 +111,7 @@ impl Hall {
             compaction: Compaction::default(),
             instructions: None,
             web,
+            subagents: Few::default(),
         };
         let tools = Tools::new(Arc::new(settings), SessionId::from("ses_test"), workspace.clone());
         Hall {

@@ -469,7 +469,7 @@ pub(crate) async fn sessions_are_found_by_their_titles(open: Open<'_>) {
 
 pub(crate) async fn sessions_are_listed_by_their_kin(open: Open<'_>) {
     let journal = open();
-    let parent = |kind| Some(Parent { session: session("root"), kind, at: None });
+    let parent = |kind| Some(Parent { session: session("root"), kind, at: None, call: None });
     for (name, parent) in
         [("root", None), ("fork", parent(ParentKind::Fork)), ("sub", parent(ParentKind::Subagent)), ("other", None)]
     {

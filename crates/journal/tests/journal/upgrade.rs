@@ -210,7 +210,7 @@ async fn what_lists_go_by_is_in_the_heads() {
     let (journal, a) = (open(dir.path()), session("a"));
     journal.append(told(&a, 1..=2, head(&a, "/", 1))).await.unwrap();
     let (child, put_away) = (session("child"), session("old"));
-    let parent = Some(Parent { session: a.clone(), kind: ParentKind::Subagent, at: None });
+    let parent = Some(Parent { session: a.clone(), kind: ParentKind::Subagent, at: None, call: None });
     journal.append(told(&child, 1..=1, Head { parent, ..head(&child, "/", 3) })).await.unwrap();
     journal
         .append(told(&put_away, 1..=1, Head { archived: true, busy: true, ..head(&put_away, "/", 4) }))

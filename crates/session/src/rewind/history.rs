@@ -176,7 +176,10 @@ impl History {
     /// What other sessions did in this folder since then, as paths of this one.
     pub(crate) async fn foreign(&self, since: Time) -> Result<Vec<Foreign>, JournalError> {
         let mut all = Vec::new();
-        for (row, folder) in self.neighbours(since, true).await? {
+        let neighbours = self.neighbours(since, true).await?;
+        // What a subagent changed for its parent is told in both, and is nobody else's.
+        let family = self.family(neighbours.iter().map(|(row, _)| &row.head)).await?;
+        for (row, folder) in neighbours.into_iter().filter(|(row, _)| !family.contains(&row.head.id)) {
             let other = History { journal: self.journal.clone(), session: row.head.id, folder };
             for mut work in other.work_since(since).await? {
                 let here = |path: &PathBuf| self.folder.inside(&other.folder.canonical.join(path));

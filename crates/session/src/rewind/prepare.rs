@@ -143,7 +143,7 @@ pub(crate) async fn prepare(
     tip: Tip,
     order: Order,
 ) -> Result<Prepared, SessionError> {
-    let stay = grounds.enter(&study.history.session, study.history.folder.canonical.clone());
+    let stay = grounds.enter(&study.history.session, None, study.history.folder.canonical.clone());
     let (mut started, since) = intent(&study, &tip, order).await?;
     let Some(target) = started.checkpoint.clone() else {
         return Ok(Prepared { study, stay, started, files: None });

@@ -82,7 +82,7 @@ impl Actor {
                 sleep(pause).await;
             }
             let study = Study::of(journal, &options, &head).await;
-            let stay = grounds.enter(&head.id, study.history.folder.canonical.clone());
+            let stay = grounds.enter(&head.id, None, study.history.folder.canonical.clone());
             let outcome = match what {
                 Try::Again(_) => resume(&study, &started, base.as_deref()).await,
                 Try::GiveUp(why) => give_up(&study, &started, why).await,

@@ -54,7 +54,8 @@ async fn a_fork_goes_on_with_all_that_was_said_under_names_of_its_own() {
 
     let before = Time::now();
     let fork = world.desk.fork(&session, all()).await.unwrap();
-    let from = Parent { session: session.clone(), kind: ParentKind::Fork, at: Some(parent.last().unwrap().seq) };
+    let from =
+        Parent { session: session.clone(), kind: ParentKind::Fork, at: Some(parent.last().unwrap().seq), call: None };
     assert_eq!((fork.head.parent.clone(), fork.head.turns, fork.head.busy), (Some(from), 3, false));
     assert!(fork.head.created >= before && fork.head.title.ends_with(" (fork #1)"), "{:?}", fork.head);
     let copied = world.facts(&fork.head.id).await;

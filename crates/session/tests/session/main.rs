@@ -4,6 +4,7 @@
 
 mod deeds;
 mod effects;
+mod family;
 mod files;
 mod fork;
 mod past;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use tolka_journal::{Journal, SessionQuery, Sqlite, SqliteOptions};
+use tolka_journal::{Journal, Kin, SessionQuery, Sqlite, SqliteOptions};
 
 use crate::DataArgs;
 use crate::client::Client;
@@ -57,7 +57,7 @@ impl Sessions {
 
 async fn read(data: &Path, limit: usize) -> Result<Value> {
     let journal = Sqlite::open(&SqliteOptions::new(data))?;
-    let rows = journal.sessions(SessionQuery { limit, ..SessionQuery::default() }).await?;
+    let rows = journal.sessions(SessionQuery { limit, kin: Kin::NoSubagents, ..SessionQuery::default() }).await?;
     let sessions: Vec<Value> = rows.iter().map(|row| json!(row.head)).collect();
     tokio::task::spawn_blocking(move || journal.close()).await?;
     Ok(json!({ "sessions": sessions }))

@@ -55,6 +55,9 @@ pub(crate) struct Limits {
     #[serde(deserialize_with = "at_least_one")]
     pub(crate) tries: Option<u32>,
     pub(crate) command: Option<Time>,
+    #[serde(deserialize_with = "at_least_one")]
+    pub(crate) subagents: Option<u32>,
+    pub(crate) subagent_depth: Option<u32>,
 }
 
 pub(super) fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {

@@ -18,6 +18,7 @@ const RULES: &[(&str, &str, Leave)] = &[
     ("todowrite", "*", Leave::Allow),
     ("question", "*", Leave::Allow),
     ("artifact", "*", Leave::Allow),
+    ("task", "*", Leave::Allow),
     ("edit", "*", Leave::Allow),
     ("outside", "*", Leave::Ask),
     ("webfetch", "*", Leave::Ask),

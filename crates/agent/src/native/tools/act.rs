@@ -14,7 +14,7 @@ use tolka_workspace::files::{FileError, Files};
 use super::field::Fields;
 use super::name::Name;
 use super::{Call, Scene, Tools};
-use super::{artifact, bash, delete, edit, glob, grep, list, mcp, outcome, patch, question, read, todo, write};
+use super::{artifact, bash, delete, edit, glob, grep, list, mcp, outcome, patch, question, read, task, todo, write};
 use super::{webfetch, websearch};
 use crate::Gone;
 use crate::native::kind::kind_of;
@@ -149,6 +149,7 @@ impl Act<'_> {
             Name::Artifact => artifact::run(self, &fields).await,
             Name::WebFetch => webfetch::run(self, &fields).await,
             Name::WebSearch => websearch::run(self, &fields).await,
+            Name::Task => task::run(self, &fields).await,
         }
     }
 

@@ -16,6 +16,7 @@ pub(super) enum Name {
     Artifact,
     WebFetch,
     WebSearch,
+    Task,
 }
 
 /// What rules call the reading of what lies outside of the workspace.
@@ -37,7 +38,7 @@ pub fn permissions() -> Vec<&'static str> {
 
 impl Name {
     /// In the order in which a model is offered them.
-    pub(super) const ALL: [Name; 14] = [
+    pub(super) const ALL: [Name; 15] = [
         Name::Bash,
         Name::Read,
         Name::Write,
@@ -52,6 +53,7 @@ impl Name {
         Name::Artifact,
         Name::WebFetch,
         Name::WebSearch,
+        Name::Task,
     ];
 
     /// Models do not agree on capitals.
@@ -75,6 +77,7 @@ impl Name {
             Name::Artifact => "artifact",
             Name::WebFetch => "webfetch",
             Name::WebSearch => "websearch",
+            Name::Task => "task",
         }
     }
 
@@ -98,7 +101,8 @@ impl Name {
             | Name::Question
             | Name::Artifact
             | Name::WebFetch
-            | Name::WebSearch => false,
+            | Name::WebSearch
+            | Name::Task => false,
         }
     }
 }

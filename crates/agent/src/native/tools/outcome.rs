@@ -38,9 +38,13 @@ pub(super) fn of(tool: &Tool, blobs: &dyn Blobs) -> Outcome {
     }
     let mut content = vec![Input::Text(said)];
     content.extend(tool.content.iter().flatten().filter_map(|content| picture(content, blobs)));
+    Outcome { content, is_error: tool.status != ToolStatus::Completed, ends_turn: ends_turn(tool, blobs) }
+}
+
+/// Whether the end of this call was the end of its turn.
+pub(super) fn ends_turn(tool: &Tool, blobs: &dyn Blobs) -> bool {
     let meta = tool.meta.as_ref().map(|meta| meta.whole(blobs).value()).unwrap_or_default();
-    let ends_turn = meta[OURS][ENDS_TURN] == Value::Bool(true);
-    Outcome { content, is_error: tool.status != ToolStatus::Completed, ends_turn }
+    meta[OURS][ENDS_TURN] == Value::Bool(true)
 }
 
 /// Where dialects that show a call's `_meta` keep what is ours; clients skip it.

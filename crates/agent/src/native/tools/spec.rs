@@ -180,6 +180,19 @@ impl Name {
                 }),
                 &["query"],
             ),
+            Name::Task => (
+                "Gives a piece of the work to a subagent, which works by itself in the same folder and has none of this \
+                 conversation: say all that it must know, and what it shall answer. Its last words are the result, which only \
+                 you see. Several calls in one step work side by side; do not give two of them the same files to change. The \
+                 kinds of subagents:",
+                json!({
+                    "description": text("The task in 3 to 5 words."),
+                    "prompt": text("The task, whole."),
+                    "subagent_type": text("The kind of subagent."),
+                    "task_id": text("Only to go on with an earlier one: the session_id that its result named."),
+                }),
+                &["description", "prompt", "subagent_type"],
+            ),
         }
     }
 }

@@ -93,7 +93,7 @@ async fn those_that_nobody_uses_are_not_woken_and_a_half_fork_is_not_written_int
     let one = studio.session().await;
     let message = studio.turn(&one, "a=1").await;
     let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
-    let parent = Some(Parent { session: one.clone(), kind: ParentKind::Fork, at: Some(1) });
+    let parent = Some(Parent { session: one.clone(), kind: ParentKind::Fork, at: Some(1), call: None });
     let half = left(&studio, "ses_half", parent, hours(0)).await;
     let attended = left(&studio, "ses_attended", None, hours(48)).await;
     let live = left(&studio, "ses_live", None, hours(47)).await;
