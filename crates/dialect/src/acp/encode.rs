@@ -63,7 +63,8 @@ impl Telling<'_> {
     }
 
     fn pass<U: Serialize>(&mut self, update: U) {
-        let params = SessionUpdate { session_id: self.fact.session.as_str(), update };
+        let meta = write::Routing::of(&self.tip.head);
+        let params = SessionUpdate { session_id: self.fact.session.as_str(), update, meta };
         self.out.push(&write::notification("session/update", Some(params)));
     }
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
-use tolka_facts::event::{Command, Cost, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
-use tolka_facts::{Blobs, Block, Body, Json, Location, ToolContent, ToolKind, ToolStatus};
+use tolka_facts::event::{Command, Cost, ParentKind, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
+use tolka_facts::{Blobs, Block, Body, CallId, Head, Json, Location, ToolContent, ToolKind, ToolStatus};
 
 use super::mark::{Meta, RetryMark, TurnMark};
 
@@ -71,6 +71,25 @@ pub(super) fn error_response<'a>(id: &'a str, error: RpcError<'a>) -> ErrorRespo
 pub(super) struct SessionUpdate<'a, U> {
     pub(super) session_id: &'a str,
     pub(super) update: U,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(super) meta: Option<Routing<'a>>,
+}
+
+/// Whose session it is, where that is a subagent's: the protocol has no word for it yet.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Routing<'a> {
+    parent_session_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent_tool_call_id: Option<&'a str>,
+}
+
+impl<'a> Routing<'a> {
+    pub(super) fn of(head: &'a Head) -> Option<Self> {
+        let parent = head.parent.as_ref().filter(|parent| parent.kind == ParentKind::Subagent)?;
+        let parent_tool_call_id = parent.call.as_ref().map(CallId::as_str);
+        Some(Routing { parent_session_id: parent.session.as_str(), parent_tool_call_id })
+    }
 }
 
 /// An update; its kind stands first in it. Kinds have the names of the schema.

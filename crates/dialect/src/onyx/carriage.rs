@@ -4,6 +4,7 @@ use crate::Carriage::{Never, Partly, Whole};
 use crate::CarriageTable;
 
 const CALL: &[&str] = &["tool_call_start", "tool_call_progress"];
+const CALLED: &[&str] = &["tool_call_start", "tool_call_progress", "subagent_started"];
 const END: &[&str] = &["tool_call_start", "tool_call_progress", "prompt_response", "error"];
 
 pub(crate) const CARRIAGE: &CarriageTable = &[
@@ -27,9 +28,9 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     (
         "tool_changed",
         Partly(
-            CALL,
+            CALLED,
             "the tool's name once a title has taken its place (today's profile keeps it); a cancelled call is failed; \
-             terminals, and `_meta` but for a subagent's session; a change that shows nothing new is not told",
+             terminals, and `_meta` but for a subagent's session, which is also told as begun; a change that shows nothing new is not told",
         ),
     ),
     ("input_appended", Never("a progress has the whole input once it is known")),

@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 use tolka_facts::event::{ModeSet, ParentKind, SessionChanged, Stop, TurnEnded};
-use tolka_facts::{Blobs, CallId, Event, Fact, Json, OpenTurn, Time, Tip, Tool, ToolStatus};
+use tolka_facts::{Blobs, CallId, Event, Fact, Json, OpenTurn, SessionId, Time, Tip, Tool, ToolStatus};
 
 use super::Profile;
 use super::content::Content;
@@ -73,6 +73,15 @@ impl Encoder {
             content: Content::text(text),
             update: name,
             r#type: name,
+            timestamp: Stamp(time),
+        });
+    }
+
+    fn subagent_started(&self, child: &SessionId, parent: &SessionId, time: Time, out: &mut Frames) {
+        out.push(&write::SubagentStarted {
+            subagent_session_id: child.as_str(),
+            parent_session_id: parent.as_str(),
+            r#type: "subagent_started",
             timestamp: Stamp(time),
         });
     }
@@ -176,10 +185,11 @@ fn meta<'a>(profile: Profile, tip: &'a Tip, tool: Option<&'a Tool>) -> Option<Me
     if let Some(parent) = tip.head.parent.as_ref().filter(|parent| parent.kind == ParentKind::Subagent) {
         meta.session_id = Some(tip.head.id.as_str());
         meta.parent_session_id = Some(parent.session.as_str());
+        meta.parent_tool_call_id = parent.call.as_ref().map(CallId::as_str);
     }
     if let Some(tool) = tool {
         meta.tool_name = tool.name.as_deref();
-        meta.subagent_session_id = tool.meta.as_ref().and_then(subagent_of);
+        meta.subagent_session_id = tool.subagent().map(|session| session.to_string());
     }
     Some(meta).filter(|meta| !meta.is_empty())
 }
@@ -193,6 +203,9 @@ impl crate::Encoder for Encoder {
             // The tip has no such call if it ended before, or if no turn is open: nothing is told of it then.
             Event::ToolChanged(e) => {
                 if let Some(tool) = tip.tool(&e.call) {
+                    if let Some(child) = tool.subagent().filter(|_| e.meta.is_some()) {
+                        self.subagent_started(&child, &fact.session, time, out);
+                    }
                     self.tool_changed(tool, time, tip, blobs, out);
                 }
             }
@@ -246,12 +259,7 @@ impl crate::Encoder for Encoder {
             }
             Event::SessionCreated(e) => {
                 if let Some(parent) = e.parent.as_ref().filter(|parent| parent.kind == ParentKind::Subagent) {
-                    out.push(&write::SubagentStarted {
-                        subagent_session_id: fact.session.as_str(),
-                        parent_session_id: parent.session.as_str(),
-                        r#type: "subagent_started",
-                        timestamp,
-                    });
+                    self.subagent_started(&fact.session, &parent.session, time, out);
                 }
             }
             Event::ArtifactSaved(e) => {
@@ -312,15 +320,4 @@ impl crate::Encoder for Encoder {
         // Call ids are strings, so the map has string keys.
         serde_json::to_vec(&self.state).unwrap_or_default()
     }
-}
-
-fn subagent_of(meta: &Json) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Subagent {
-        #[serde(rename = "subagentSessionId")]
-        session: String,
-    }
-    // Few have it, and to look for the word is cheaper than to parse.
-    let has_one = meta.get().contains("subagentSessionId");
-    has_one.then(|| meta.read::<Subagent>()).flatten().map(|subagent| subagent.session)
 }

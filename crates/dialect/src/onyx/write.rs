@@ -19,6 +19,9 @@ pub(super) struct Meta<'a> {
     pub(super) session_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parent_session_id: Option<&'a str>,
+    /// The call of the parent that a subagent works for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) parent_tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) subagent_session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -64,17 +64,18 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ("commands_set", Never("clients ask a route for the commands, and no event tells of new ones")),
     ("usage_set", Partly(SESSION, "how full the context is; only what it cost is told, without its currency")),
     ("noticed", Partly(&["tui.toast.show"], "a severity of no known name is info")),
-    ("file_changed", Partly(&["file.edited"], "all but the path")),
+    ("file_changed", Partly(&["file.edited"], "all but the path; what a subagent changed its own session tells")),
     ("artifact_saved", Never("the wire has no artifacts; the file is told by the call that wrote it")),
     (
         "permission_asked",
         Partly(
             PERMISSION,
-            "the answers to choose from, which are once, always and reject; the title is in the old event",
+            "the answers to choose from, which are once, always and reject; the title is in the old event; what a \
+             subagent asks its own session tells, where these clients look for it",
         ),
     ),
     ("permission_answered", Partly(&["permission.replied"], "who answered and why; nobody's answer is reject")),
-    ("question_asked", Whole(&["question.asked"])),
+    ("question_asked", Partly(&["question.asked"], "what a subagent asks its own session tells")),
     ("question_answered", Partly(&["question.replied", "question.rejected"], "who answered")),
     (
         "compaction_started",

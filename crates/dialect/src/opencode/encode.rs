@@ -211,6 +211,12 @@ impl<'a> Telling<'a> {
                 let message = e.description.as_deref().unwrap_or_default();
                 self.event("tui.toast.show", json!({ "title": e.title, "message": message, "variant": variant }));
             }
+            // What subagents do and ask is told in their own sessions, and these clients show it from there.
+            Event::FileChanged(e) if self.is_of_subagent(e.call.as_ref()) => {}
+            Event::PermissionAsked(e) if self.is_of_subagent(e.call.as_ref()) => {}
+            Event::QuestionAsked(e) if self.is_of_subagent(e.call.as_ref()) => {}
+            Event::PermissionAnswered(_) | Event::QuestionAnswered(_)
+                if tip.answered.as_ref().is_some_and(|ask| tip.asked_in(ask).is_some()) => {}
             Event::FileChanged(e) => self.event("file.edited", json!({ "file": e.path })),
             Event::PermissionAsked(e) => {
                 if let Some(call) = &e.call {

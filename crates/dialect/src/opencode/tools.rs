@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tolka_facts::{Blobs, Block, Json, Rope, Tool, ToolContent, ToolStatus, derived_id};
+use tolka_facts::{Blobs, Block, Json, Rope, SessionId, Tool, ToolContent, ToolStatus, derived_id};
 
 use super::wire::Span;
 use crate::tool::{self, Field, KnownTool, error_text, output_text, respelled, text};
@@ -67,7 +67,18 @@ enum State<'a> {
 
 #[derive(Serialize)]
 struct Live<'a> {
+    #[serde(skip_serializing_if = "Rope::is_empty")]
     output: &'a Rope,
+    /// Of the subagent that works for the call: clients lead there.
+    #[serde(rename = "sessionId", skip_serializing_if = "Option::is_none")]
+    session: Option<SessionId>,
+}
+
+impl Live<'_> {
+    fn of(tool: &Tool) -> Option<Live<'_>> {
+        let live = Live { output: &tool.live_output, session: tool.subagent() };
+        (!live.output.is_empty() || live.session.is_some()).then_some(live)
+    }
 }
 
 pub(super) fn part_id(tool: &Tool) -> String {
@@ -90,7 +101,7 @@ pub(super) fn write_part(tool: &Tool, session: &str, blobs: &dyn Blobs, out: &mu
         ToolStatus::Running => State::Running {
             input,
             title: (!tool.title.is_empty()).then_some(tool.title.as_str()),
-            metadata: (!tool.live_output.is_empty()).then_some(Live { output: &tool.live_output }),
+            metadata: Live::of(tool),
             time: Span { start, end: None },
         },
         ToolStatus::Completed => {
@@ -174,6 +185,9 @@ fn metadata(tool: &Tool, printed: &str, blobs: &dyn Blobs) -> Value {
     // What a command printed is drawn from here: OpenCode's own page of a command never looks at `output`.
     if KnownTool::of(tool) == Some(KnownTool::Bash) && !printed.is_empty() && !known.contains_key("output") {
         known.insert("output".to_owned(), json!(printed));
+    }
+    if let Some(session) = tool.subagent().filter(|_| !known.contains_key("sessionId")) {
+        known.insert("sessionId".to_owned(), json!(session));
     }
     if !known.contains_key("filediff") {
         let diff = tool.content.iter().flatten().find_map(|content| match content {

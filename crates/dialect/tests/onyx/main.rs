@@ -65,7 +65,12 @@ pub(crate) fn created(parent: Option<&str>) -> SessionCreated {
         title: "A session".into(),
         mode: None,
         model: None,
-        parent: parent.map(|id| Parent { session: SessionId::from(id), kind: ParentKind::Subagent, at: None }),
+        parent: parent.map(|id| Parent {
+            session: SessionId::from(id),
+            kind: ParentKind::Subagent,
+            at: None,
+            call: None,
+        }),
     }
 }
 

@@ -78,7 +78,9 @@ async fn asked(app: &App, request: &RequestId) -> Result<(SessionId, Value), Fau
     let open = app.journal().sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
     for row in open.iter().filter(|row| row.head.waiting > 0) {
         let tip = app.desk.tip(&row.head.id).await?;
-        if let Some(ask) = permissions(&tip).find(|ask| ask.request == *request) {
+        // Of a subagent's, the one that is asked; its parent shows the same.
+        let is_own = |ask: &&PermissionAsked| tip.asked_in(&Ask::Permission((*ask).clone())).is_none();
+        if let Some(ask) = permissions(&tip).find(|ask| ask.request == *request).filter(is_own) {
             return Ok((row.head.id.clone(), shown(app, &tip, ask).await?));
         }
     }

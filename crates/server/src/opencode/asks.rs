@@ -116,15 +116,20 @@ fn permission_answer(body: &Value, field: &str) -> Result<Answer, Fault> {
 
 async fn listed(app: &App, folder: &Folder, kind: Kind) -> Result<Vec<Value>, Fault> {
     let (tips, blobs) = (waiting(app, folder).await?, JournalBlobs::new(app.journal().clone()));
-    let asks = tips.iter().flat_map(|tip| tip.asks().map(move |ask| (ask, tip)));
+    let asks = tips.iter().flat_map(|tip| own(tip).map(move |ask| (ask, tip)));
     Ok(asks.filter(|(ask, _)| Kind::of(ask) == kind).map(|(ask, tip)| ask_json(ask, tip, &blobs)).collect())
 }
 
 async fn asker(app: &App, request: &str, kind: Kind) -> Result<SessionId, Fault> {
     let tips = waiting(app, &Folder::default()).await?;
     let is_it = |ask: &Ask| ask.request().as_str() == request && Kind::of(ask) == kind;
-    let found = tips.into_iter().find(|tip| tip.asks().any(is_it));
+    let found = tips.into_iter().find(|tip| own(tip).any(is_it));
     found.map(|tip| tip.head.id).ok_or_else(|| kind.missing(request))
+}
+
+/// Not what its subagents ask: these clients show that from the subagents' sessions.
+fn own(tip: &Tip) -> impl Iterator<Item = &Ask> {
+    tip.asks().filter(|ask| tip.asked_in(ask).is_none())
 }
 
 /// The sessions in which somebody waits for a person, the one that waits longest first.

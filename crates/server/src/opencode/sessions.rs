@@ -31,7 +31,7 @@ pub(super) async fn create(State(app): State<App>, folder: Folder, body: Body) -
     let mut parent = None;
     if let Some(id) = text_field(&body, "parentID")? {
         let session = session_row(&app, id.to_owned()).await?.head.id;
-        parent = Some(Parent { session, kind: ParentKind::Subagent, at: None });
+        parent = Some(Parent { session, kind: ParentKind::Subagent, at: None, call: None });
     }
     if body.get("permission").is_some_and(|rules| !rules.is_null()) {
         // Refusing them would shut out `opencode run`, which always sends some. They are not shown as if they held.

@@ -9,7 +9,7 @@ use axum::extract::{Path as InPath, State};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
-use tolka_agent::{Agent, ModelAbout};
+use tolka_agent::{Agent, ModeAbout, ModelAbout};
 use tolka_dialect::opencode::{SPOKEN_VERSION, project_id};
 use tolka_journal::Workspace;
 
@@ -153,21 +153,28 @@ fn shown(about: &ModelAbout) -> Value {
 }
 
 /// The ways of working of all agents; each is asked for by its name, and an agent refuses those that it does not have.
-async fn agents(State(app): State<App>) -> Json<Value> {
+async fn agents(State(app): State<App>, folder: Folder) -> Answered<Value> {
+    let directory = PathBuf::from(folder.to_work_in(&app).await?);
+    let agents = app.desk.agents().clone();
+    let modes: Vec<ModeAbout> = agents.iter().flat_map(|agent| agent.modes()).collect();
+    // It reads files.
+    let kinds =
+        tokio::task::spawn_blocking(move || agents.iter().flat_map(|agent| agent.subagents(&directory)).collect());
+    let kinds: Vec<ModeAbout> = kinds.await.map_err(|_| Fault::Internal)?;
     let mut listed = Vec::<Value>::new();
-    for mode in app.desk.agents().iter().flat_map(|agent| agent.modes()) {
-        if listed.iter().all(|known| known["name"] != *mode.name) {
+    for (about, mode) in modes.iter().map(|mode| (mode, "primary")).chain(kinds.iter().map(|kind| (kind, "subagent"))) {
+        if listed.iter().all(|known| known["name"] != *about.name) {
             listed.push(json!({
-                "name": mode.name,
-                "description": mode.description,
-                "mode": "primary",
+                "name": about.name,
+                "description": about.description,
+                "mode": mode,
                 "native": true,
                 "permission": [],
                 "options": {},
             }));
         }
     }
-    Json(listed.into())
+    Ok(Json(listed.into()))
 }
 
 async fn paths(State(app): State<App>, folder: Folder) -> Answered<Value> {

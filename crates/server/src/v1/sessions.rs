@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Model, SessionChanged};
 use tolka_facts::{Block, Json, RequestId, SessionId, TurnId};
-use tolka_journal::{JournalError, Purged, SessionQuery, Standing};
+use tolka_journal::{JournalError, Kin, Purged, SessionQuery, Standing};
 use tolka_session::{Accepted, Answer, CompactRequest, NewSession, PromptRequest};
 
 use super::{limit, shapes};
@@ -25,6 +25,7 @@ pub(super) struct ListQuery {
     limit: Option<String>,
     after: Option<String>,
     workspace: Option<String>,
+    parent: Option<String>,
 }
 
 pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>) -> Answered {
@@ -33,10 +34,17 @@ pub(super) async fn list(State(app): State<App>, Query(query): Query<ListQuery>)
         Some(after) => Some(standing(&app, after).await?),
         None => None,
     };
+    let kin = match query.parent {
+        Some(parent) => {
+            app.desk.tip(&SessionId::from(parent.as_str())).await?;
+            Kin::ChildrenOf(SessionId::from(parent))
+        }
+        None => Kin::NoSubagents,
+    };
     // One more tells whether there is a next page.
     let mut rows = app
         .journal()
-        .sessions(SessionQuery { workspace: query.workspace, limit: limit + 1, after, ..SessionQuery::default() })
+        .sessions(SessionQuery { workspace: query.workspace, limit: limit + 1, after, kin, ..SessionQuery::default() })
         .await?;
     let has_more = rows.len() > limit;
     rows.truncate(limit);

@@ -51,6 +51,7 @@ const META: Field = must("_meta", Kind::Null);
 const ROUTES: &[Field] = &[
     may("sessionId", Kind::Text),
     may("parentSessionId", Kind::Text),
+    may("parentToolCallId", Kind::Text),
     may("subagentSessionId", Kind::Text),
     may("toolName", Kind::Text),
 ];

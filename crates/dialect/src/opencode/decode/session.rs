@@ -178,6 +178,7 @@ impl Session {
                 session: SessionId::from(parent.as_str()),
                 kind: ParentKind::Subagent,
                 at: None,
+                call: None,
             }),
         }));
         self.head = Some(head);
