@@ -3,6 +3,7 @@
 
 mod attacks;
 mod compaction;
+mod family;
 mod fork;
 mod kill;
 mod normal;

@@ -40,6 +40,15 @@ impl Stage {
 
     /// `sizes`: what the configuration knows of how much the model takes.
     pub(crate) fn sized(wire: Wire, script: Script, sizes: &str) -> Self {
+        Stage::configured(wire, script, sizes, "")
+    }
+
+    /// With more of a configuration.
+    pub(crate) fn with(wire: Wire, script: Script, more: &str) -> Self {
+        Stage::configured(wire, script, "context = 100000\noutput = 8000", more)
+    }
+
+    fn configured(wire: Wire, script: Script, sizes: &str, more: &str) -> Self {
         let (house, provider) = (House::new(), Scripted::start(script).unwrap());
         let base = match wire {
             Wire::OpenAi => provider.openai_url(),
@@ -56,7 +65,7 @@ id = "story"
 {sizes}
 images = true
 price = {{ input = 1.0, output = 10.0, cache_read = 0.1, cache_write = 1.25 }}
-"#,
+{more}"#,
             wire.name()
         );
         std::fs::write(&config, text).unwrap();

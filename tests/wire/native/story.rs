@@ -225,7 +225,7 @@ fn tolka(house: &House, args: &[&str], input: Vec<u8>) -> (bool, String) {
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// Holds what every dialect makes of the facts against the golden files of this name.
+/// Holds every dialect's telling of the facts against its golden stream, and judges it.
 pub(super) fn golden(house: &House, name: &str, facts: &str) {
     let mut wrong = Vec::new();
     let facts: Vec<Fact> = facts.lines().map(|fact| Fact::from_json(fact.as_bytes()).unwrap()).collect();
