@@ -1,9 +1,11 @@
 //! What ties the session of a subagent to the call that it works for. The call names the session, in its `_meta` and so in
 //! every dialect that shows that; the session names the call, in its [`Parent`](crate::event::Parent).
 
+use std::fmt::Write as _;
+
 use serde::Deserialize;
 
-use crate::{Ask, Json, SessionId, Tip, Tool};
+use crate::{Ask, Blobs, Block, Json, SessionId, Tip, Tool};
 
 /// Where clients of Onyx look for it.
 const NAME: &str = "subagentSessionId";
@@ -11,6 +13,55 @@ const NAME: &str = "subagentSessionId";
 /// What a call's `meta` says of the session that works for it.
 pub fn names_subagent(session: &SessionId) -> Json {
     Json::from(serde_json::json!({ NAME: session }))
+}
+
+/// A task for a subagent that a person sent, as part of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subtask {
+    /// Of subagent.
+    pub kind: String,
+    pub description: String,
+    pub prompt: String,
+}
+
+/// The task is the text of a resource, whose name says the rest: to whoever does not know it, it is still the text.
+const SCHEME: &str = "subtask:";
+
+impl Subtask {
+    pub fn into_block(self) -> Block {
+        let uri = format!("{SCHEME}{}/{}", escaped(&self.kind), escaped(&self.description));
+        Block::Resource { uri, mime: None, text: Some(self.prompt.into()), blob: None }
+    }
+
+    pub fn of(block: &Block, blobs: &dyn Blobs) -> Option<Self> {
+        let Block::Resource { uri, text: Some(prompt), .. } = block else { return None };
+        let (kind, description) = uri.strip_prefix(SCHEME)?.split_once('/')?;
+        let (kind, description) = (unescaped(kind)?, unescaped(description)?);
+        Some(Subtask { kind, description, prompt: prompt.text(blobs).into_owned() })
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(char::from(byte)),
+            // Writing to a String cannot fail.
+            _ => drop(write!(out, "%{byte:02X}")),
+        }
+    }
+    out
+}
+
+fn unescaped(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
+    while let Some((plain, tail)) = rest.split_once('%') {
+        bytes.extend_from_slice(plain.as_bytes());
+        bytes.push(u8::from_str_radix(tail.get(..2)?, 16).ok()?);
+        rest = &tail[2..];
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8(bytes).ok()
 }
 
 impl Tool {
@@ -42,6 +93,19 @@ impl Tip {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subtask_is_a_block_and_back() {
+        let text = |text: &str| text.to_owned();
+        for description in ["", "Find it", "50 % / ä\n\"x\""] {
+            let task = Subtask { kind: text("a.b-c"), description: text(description), prompt: text("Do it.") };
+            assert_eq!(Subtask::of(&task.clone().into_block(), &crate::NoBlobs), Some(task));
+        }
+        let other = |uri: &str| Block::Resource { uri: uri.into(), mime: None, text: Some("x".into()), blob: None };
+        for uri in ["file:///a", "subtask:x", "subtask:%zz/x", "subtask:%ff/x"] {
+            assert_eq!(Subtask::of(&other(uri), &crate::NoBlobs), None, "{uri}");
+        }
+    }
 
     #[test]
     fn a_call_knows_who_works_for_it() {

@@ -266,6 +266,30 @@ fn a_kind_has_its_own_words_and_tools_and_is_listed() {
     assert!(!stage.house.workspace().join("never.txt").exists());
 }
 
+#[test]
+fn a_subtask_in_a_prompt_is_done_before_the_model_is_asked() {
+    let script = Script::of([
+        Answer::text("There is a program.")
+            .when(When { system: Some("You are a subagent".to_owned()), ..When::default() }),
+        Answer::text("So there is a program."),
+    ]);
+    let stage = Stage::set(Wire::Anthropic, script);
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    let part = json!({ "type": "subtask", "prompt": "Look around.", "description": "A look", "agent": "explore" });
+    let path = format!("/session/{}/message", talk.session);
+    post(server.address, &path, &json!({ "parts": [part] })).expect(200);
+    talk.until_type("turn_ended");
+    assert_eq!(talk.said(), "So there is a program.");
+    let call = talk.ended("task", "Look around.");
+    assert_eq!(call["output"]["metadata"]["sessionId"], children(server.address, &talk.session)[0]["id"]);
+    let last = stage.provider.requests().last().unwrap().body.to_string();
+    assert!(last.contains("There is a program.") && last.contains("The subagent `explore` was given this"), "{last}");
+    let messages = get(server.address, &path).expect(200);
+    let shown = &messages[0]["parts"][0];
+    assert_eq!((&shown["type"], &shown["agent"], &shown["prompt"]), (&part["type"], &part["agent"], &part["prompt"]));
+}
+
 /// One at a time, so that the facts come in one order.
 #[test]
 fn a_run_with_two_subagents_is_told_in_every_dialect() {

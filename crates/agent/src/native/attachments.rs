@@ -1,14 +1,14 @@
-//! Files that a prompt links to, and what it names of MCP servers. They are read before the model is asked, by the tool that the model itself would use and
-//! with the leave that it would need; so every client sees that they were read, and what was read stands in the facts,
-//! whatever becomes of the file.
+//! Files that a prompt links to, what it names of MCP servers, and tasks for subagents that stand in it. They are read and
+//! done before the model is asked, by the tools that the model itself would use and with the leave that it would need; so
+//! every client sees that they were, and what came of it stands in the facts, whatever becomes of the file.
 
 use std::path::Path;
 
 use percent_encoding::percent_decode_str;
 use tolka_facts::event::{Finish, InputAppended, Model as ModelName, StepEnded, StepStarted, ToolChanged};
-use tolka_facts::{Block, Draft, Json, Time, ToolStatus};
+use tolka_facts::{Block, Draft, Json, NoBlobs, Subtask, Time, ToolStatus};
 
-use super::conversation::{Conversation, PATH, no_input};
+use super::conversation::{Conversation, KIND, PATH, no_input};
 use super::kind::kind_of;
 use super::mentions;
 use super::tools::{Call, Scene, Tools};
@@ -16,6 +16,7 @@ use super::turn::{self, Halt, Why};
 use crate::Gone;
 
 const READ: &str = "read";
+const TASK: &str = "task";
 /// More than a person attaches by hand; the others are only named.
 const MOST: usize = 20;
 
@@ -28,7 +29,13 @@ pub(super) async fn attach(
     halt: &mut Halt<'_>,
 ) -> Result<Result<(), Why>, Gone> {
     let files = content.iter().filter_map(|block| linked(block, workspace)).map(|input| (READ, input));
-    let inputs: Vec<(&str, Json)> = files.chain(mentions::named(content, &tools.kit())).take(MOST).collect();
+    let can_call = || tools.specs(&scene.mode).iter().any(|spec| spec.name == TASK);
+    let mut tasks: Vec<(&str, Json)> = content.iter().filter_map(|block| Some((TASK, task(block)?))).collect();
+    if !tasks.is_empty() && !can_call() {
+        tasks.clear();
+    }
+    let read = files.chain(mentions::named(content, &tools.kit()));
+    let inputs: Vec<(&str, Json)> = read.chain(tasks).take(MOST).collect();
     if inputs.is_empty() {
         return Ok(Ok(()));
     }
@@ -62,6 +69,12 @@ pub(super) async fn attach(
         conversation.attached(input, outcome);
     }
     Ok(Ok(()))
+}
+
+/// The input for the tool that gives it to a subagent.
+fn task(block: &Block) -> Option<Json> {
+    let Subtask { kind, description, prompt } = Subtask::of(block, &NoBlobs)?;
+    Some(Json::from(serde_json::json!({ "description": description, "prompt": prompt, KIND: kind })))
 }
 
 /// The input for the tool that reads it; `None` of what is no link to a file here.

@@ -100,12 +100,19 @@ impl Conversation {
         self.messages.push(Arc::new(message));
     }
 
-    /// Files that came with a prompt: they are the person's words, not the model's calls.
+    /// Files that came with a prompt, and what subagents say to tasks in it: they are the person's words, not the model's
+    /// calls.
     pub(super) fn attached(&mut self, input: &Json, outcome: Outcome) {
-        let path = input.value();
-        let path = path
+        let input = input.value();
+        if let Some(kind) = input.get(KIND).and_then(serde_json::Value::as_str) {
+            let mut inputs =
+                vec![Input::Text(format!("[The subagent `{kind}` was given this by the person. It says:]"))];
+            inputs.extend(outcome.content);
+            return self.user(inputs);
+        }
+        let path = input
             .get(PATH)
-            .or_else(|| NAMED.iter().find_map(|name| path.get(name)))
+            .or_else(|| NAMED.iter().find_map(|name| input.get(name)))
             .and_then(serde_json::Value::as_str)
             .unwrap_or("a file");
         let how = if outcome.is_error { "was attached, but cannot be read:" } else { "is attached:" };
@@ -148,6 +155,9 @@ impl Conversation {
         inputs.into_iter().map(seen).collect()
     }
 }
+
+/// Where the `task` tool is told whom to call.
+pub(super) const KIND: &str = "subagent_type";
 
 /// Where the `read` tool is told what to read.
 pub(super) const PATH: &str = "filePath";

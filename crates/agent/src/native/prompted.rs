@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use tolka_facts::{Blobs, Block, Json};
+use tolka_facts::{Blobs, Block, Json, Subtask};
 
 use super::model::Input;
 
@@ -31,6 +31,10 @@ fn input(block: &Block, blobs: &dyn Blobs) -> Input {
         Block::Link { uri, name, description, .. } => {
             let about = description.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
             Input::Text(format!("[Linked: {name} <{uri}>{about}]"))
+        }
+        // What comes of it is told behind it.
+        Block::Resource { text: Some(text), .. } if Subtask::of(block, blobs).is_some() => {
+            Input::Text(text.text(blobs).into_owned())
         }
         Block::Resource { uri, text: Some(text), .. } => {
             Input::Text(format!("<file uri=\"{uri}\">\n{}\n</file>", text.text(blobs)))

@@ -1,7 +1,7 @@
 //! What a client may put into a prompt: text, `file://` and data URLs (document 004, "Input Part Types").
 
 use serde_json::Value;
-use tolka_facts::Block;
+use tolka_facts::{Block, Subtask};
 
 /// In the words and the form of OpenCode's own validation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +45,11 @@ fn block(part: &Value, at: usize) -> Result<Block, InputError> {
         "file" => file(text("url")?, text("mime")?, part.get("filename").and_then(Value::as_str))
             .ok_or_else(|| InputError::new("Expected a file:/// or base64 data: URL", path("url"))),
         "agent" => Ok(Block::text(format!("@{}", text("name")?))),
-        "subtask" => Ok(Block::text(text("prompt")?)),
+        "subtask" => {
+            let (prompt, kind) = (text("prompt")?.to_owned(), text("agent")?.to_owned());
+            let description = part.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
+            Ok(Subtask { kind, description, prompt }.into_block())
+        }
         other => Err(InputError::new(
             format!("Expected \"text\", \"file\", \"agent\" or \"subtask\", got \"{other}\""),
             path("type"),
@@ -98,6 +102,11 @@ mod tests {
         assert_eq!(blocks[0], Block::text("Your message"));
         assert!(matches!(&blocks[1], Block::Link { uri, name, .. } if uri == "file:///path/to/file" && name == "file"));
         assert!(matches!(&blocks[2], Block::Image { mime, .. } if mime == "image/png"));
+
+        let task = json!([{ "type": "subtask", "prompt": "Look.", "description": "A look", "agent": "explore" }]);
+        let task = blocks_from_parts(Some(&task)).unwrap().pop().unwrap();
+        let expected = Subtask { kind: "explore".into(), description: "A look".into(), prompt: "Look.".into() };
+        assert_eq!(Subtask::of(&task, &tolka_facts::NoBlobs), Some(expected));
 
         let wrong = |parts: Value| blocks_from_parts(Some(&parts)).unwrap_err().to_string();
         assert_eq!(wrong(json!("bad")), "Expected array, got \"bad\"\n  at [\"parts\"]");

@@ -183,8 +183,8 @@ impl Name {
             Name::Task => (
                 "Gives a piece of the work to a subagent, which works by itself in the same folder and has none of this \
                  conversation: say all that it must know, and what it shall answer. Its last words are the result, which only \
-                 you see. Several calls in one step work side by side; do not give two of them the same files to change. The \
-                 kinds of subagents:",
+                 you see. Several calls in one step work side by side; do not give two of them the same files to change. Where \
+                 the person writes `@` and a kind, they want that one. The kinds of subagents:",
                 json!({
                     "description": text("The task in 3 to 5 words."),
                     "prompt": text("The task, whole."),

@@ -190,7 +190,12 @@ fn block(part: &Part) -> Option<Block> {
             json!({ "type": "file", "mime": mime, "filename": filename, "url": url })
         }
         Part::Agent(part) => json!({ "type": "agent", "name": part.name }),
-        Part::Subtask(part) => json!({ "type": "subtask", "prompt": part.prompt }),
+        Part::Subtask(part) => json!({
+            "type": "subtask",
+            "prompt": part.prompt,
+            "description": part.description,
+            "agent": part.agent,
+        }),
         _ => return None,
     };
     blocks_from_parts(Some(&json!([input]))).ok()?.pop()

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 use tolka_facts::event::{Finish, Model, PromptQueued, RetryScheduled, StepEnded, Stop, TurnEnded, TurnStarted, Usage};
-use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Time, ToolStatus, derived_id};
+use tolka_facts::{Blobs, Block, Fact, MessageId, OpenTurn, Subtask, Time, ToolStatus, derived_id};
 
 use super::super::info::Tokens;
 use super::super::{error, wire};
@@ -262,6 +262,9 @@ fn finish_name(finish: Finish) -> &'static str {
 }
 
 fn block_part(block: &Block, blobs: &dyn Blobs) -> Value {
+    if let Some(Subtask { kind, description, prompt }) = Subtask::of(block, blobs) {
+        return json!({ "type": "subtask", "prompt": prompt, "description": description, "agent": kind });
+    }
     match block {
         Block::Text { text, .. } => json!({ "type": "text", "text": text.text(blobs) }),
         Block::Image { data, mime, .. } | Block::Audio { data, mime } => {
