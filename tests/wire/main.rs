@@ -14,6 +14,7 @@ mod cli;
 mod convert;
 mod demo;
 mod dialects;
+mod doctor;
 mod door;
 mod fork;
 mod http;

@@ -7,5 +7,6 @@ mod family;
 mod fork;
 mod kill;
 mod normal;
+mod processes;
 pub(crate) mod stage;
 mod story;

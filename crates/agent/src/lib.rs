@@ -68,6 +68,14 @@ pub trait Agent: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether a process that it started in a session goes on. What does not is told as ended.
+    fn is_running(&self, _session: &SessionId, _process: &str) -> bool {
+        false
+    }
+
+    /// A session is deleted: whatever it has of it goes. Cheap.
+    fn forget(&self, _session: &SessionId) {}
+
     /// Cheap: anything slow belongs to the first turn, where it can be cancelled and told about.
     fn open(&self, place: Place) -> Box<dyn Mind>;
 }

@@ -16,6 +16,7 @@ mod mentions;
 mod mind;
 pub mod model;
 pub mod permission;
+pub mod processes;
 mod prompted;
 pub mod settings;
 mod spent;
@@ -30,6 +31,7 @@ pub mod web;
 use std::path::Path;
 use std::sync::Arc;
 
+use tolka_facts::SessionId;
 use tolka_facts::event::Model;
 
 use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, PLAN, Place};
@@ -88,6 +90,14 @@ impl Agent for Native {
 
     fn compacts(&self) -> bool {
         true
+    }
+
+    fn is_running(&self, session: &SessionId, process: &str) -> bool {
+        self.settings.processes.find(session, process).is_some_and(|process| process.ended().is_none())
+    }
+
+    fn forget(&self, session: &SessionId) {
+        self.settings.processes.forget(session);
     }
 
     fn open(&self, place: Place) -> Box<dyn Mind> {

@@ -98,6 +98,9 @@ pub struct Head {
     pub busy: bool,
     #[serde(default)]
     pub queued: u64,
+    /// That go on beside turns. A restart finds here what to tell as ended.
+    #[serde(skip_serializing_if = "is_none", default)]
+    pub processes: u64,
     /// Permissions and questions that wait for a person.
     #[serde(default)]
     pub waiting: u64,
@@ -218,6 +221,10 @@ impl OpenTurn {
     pub fn current_message(&self) -> &MessageId {
         self.step.as_ref().map_or(&self.message, |step| &step.message)
     }
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Tip {
@@ -406,8 +413,14 @@ impl Tip {
                     turn.has_counted |= e.usage.is_some();
                 }
             }
-            Event::ProcessStarted(e) => self.processes.push(e.clone()),
-            Event::ProcessEnded(e) => self.processes.retain(|running| running.process != e.process),
+            Event::ProcessStarted(e) => {
+                self.processes.push(e.clone());
+                self.head.processes = self.processes.len() as u64;
+            }
+            Event::ProcessEnded(e) => {
+                self.processes.retain(|running| running.process != e.process);
+                self.head.processes = self.processes.len() as u64;
+            }
             Event::CommandsSet(_)
             | Event::Noticed(_)
             | Event::ArtifactSaved(_)

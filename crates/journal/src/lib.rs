@@ -163,7 +163,7 @@ pub struct SessionQuery {
     pub titled: Option<String>,
     /// Deleted ones too, for the purge.
     pub deleted: bool,
-    /// Only those in which a turn is open or prompts wait; for a start. Of a file that an older version wrote it may give
+    /// Only those in which a turn is open, prompts wait or processes run; for a start. Of a file that an older version wrote it may give
     /// others too.
     pub open: bool,
     pub kin: Kin,

@@ -11,6 +11,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, watch};
 use tolka_agent::native::permission::{Grants, Rule};
+use tolka_agent::native::processes::Processes;
 use tolka_facts::event::{Model, VersionChanged};
 use tolka_facts::{Event, SessionId, Time, Tip};
 use tolka_journal::{Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
@@ -58,6 +59,8 @@ pub struct Hands {
     pub mcp: Option<Arc<Hub>>,
     /// What commands run in.
     pub sandbox: Option<Sandbox>,
+    /// Commands that go on beside turns.
+    pub processes: Option<Arc<Processes>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

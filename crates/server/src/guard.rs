@@ -260,7 +260,7 @@ fn scope_of(method: &Method, path: &str) -> Scope {
         Method::GET | Method::HEAD | Method::OPTIONS => Scope::View,
         // To take leave back is for those who can give it.
         Method::DELETE if path.starts_with("/v1/permissions/") => Scope::Approve,
-        Method::DELETE if !path.contains("/queue/") => Scope::Admin,
+        Method::DELETE if !path.contains("/queue/") && !path.contains("/processes/") => Scope::Admin,
         // It starts programs.
         _ if is_mcp(path) => Scope::Admin,
         _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
@@ -317,6 +317,7 @@ mod tests {
         assert_eq!(scope(Method::POST, "/v1/sessions/ses_1/answers/per_1"), Scope::Approve);
         assert_eq!(scope(Method::DELETE, "/session/ses_1"), Scope::Admin);
         assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/queue/trn_1"), Scope::Prompt);
+        assert_eq!(scope(Method::DELETE, "/v1/sessions/ses_1/processes/p1"), Scope::Prompt);
         assert_eq!(scope(Method::DELETE, "/v1/permissions/grant_1"), Scope::Approve);
         assert_eq!(scope(Method::GET, "/v1/permissions"), Scope::View);
         for path in ["/mcp", "/mcp/files/connect", "/v1/sessions/ses_1/mcp", "/v1/mcp/files/connect"] {

@@ -5,6 +5,7 @@ mod checkpoints;
 mod events;
 mod hands;
 mod mcp;
+mod processes;
 mod rewind;
 mod sessions;
 mod shapes;
@@ -61,6 +62,9 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/reset", post(rewind::reset))
         .route("/sessions/{id}/fork", post(rewind::fork))
         .route("/sessions/{id}/mcp", get(mcp::of_session).post(mcp::add))
+        .route("/sessions/{id}/processes", get(processes::list))
+        .route("/sessions/{id}/processes/{process}", delete(processes::end))
+        .route("/sessions/{id}/processes/{process}/log", get(processes::log))
         .route("/sessions/{id}/view", get(view::view))
         .route("/sessions/{id}/events", get(events::session))
 }

@@ -20,6 +20,7 @@ use crate::ending::{PARTING, STOPPING};
 use crate::fork::Copied;
 use crate::grounds::Grounds;
 use crate::past::SessionPast;
+use crate::processes;
 use crate::prompt::{Accepted, PromptRequest, Ways, whole};
 use crate::rewind::{Approval, History, Job, Order, Rewinding, progress};
 use crate::saving::{Begun, DeskOptions, Saving, saved, started};
@@ -91,6 +92,7 @@ impl Actor {
         self.drop_orphans().await;
         let mut retry_at = Instant::now();
         let mut idle_at = Instant::now() + IDLE;
+        self.end_lost_processes().await;
         while !self.clerk.is_broken() {
             self.end_lost_turn().await;
             self.resume_rewind();
@@ -159,6 +161,8 @@ impl Actor {
         }
         self.close_soon(Instant::now() + STOPPING).await;
         self.end_job().await;
+        let ended = processes::ended(self.clerk.tip(), "stop", |_| true);
+        self.clerk.append_or_keep(ended).await;
     }
 
     async fn start_next(&mut self) {
@@ -273,8 +277,12 @@ impl Actor {
 
     /// Nothing comes between the facts that are copied into a fork.
     pub(crate) async fn note(&mut self, draft: Draft) -> Result<(), SessionError> {
-        if self.clerk.tip().is_copying {
+        let tip = self.clerk.tip();
+        if tip.is_copying {
             return Err(SessionError::Busy);
+        }
+        if tip.head.deleted || processes::is_known_end(tip, &draft.event) {
+            return Ok(());
         }
         self.append(draft).await
     }
@@ -340,7 +348,11 @@ impl Actor {
         self.closing = None;
         self.job = None;
         let mut drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
+        drafts.extend(processes::ended(self.clerk.tip(), "delete", |_| true));
         drafts.push(Draft::client(SessionDeleted {}));
+        if let Some(agent) = &self.agent {
+            agent.forget(&self.session);
+        }
         match self.clerk.append(drafts.clone()).await {
             // What the agent told and the disk refused would keep a full disk full: whoever deletes wants it gone.
             Err(SessionError::Journal(JournalError::DiskFull { .. })) if self.clerk.is_blocked() => {

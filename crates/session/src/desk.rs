@@ -119,7 +119,7 @@ impl Desk {
     pub async fn recover(&self) -> Result<usize, SessionError> {
         let rows = self.0.journal.sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
         let mut recovered = 0;
-        for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0) {
+        for row in rows.iter().filter(|row| row.head.busy || row.head.queued > 0 || row.head.processes > 0) {
             match self.tip(&row.head.id).await {
                 Ok(tip) if tip.is_copying && !self.live().copying.contains(&row.head.id) => {
                     self.discard(&row.head.id).await;
@@ -262,6 +262,11 @@ impl Desk {
     pub async fn tip(&self, session: &SessionId) -> Result<Tip, SessionError> {
         let tip = self.call(session, Command::Tip).await?;
         if tip.head.deleted { Err(SessionError::NotFound(session.clone())) } else { Ok(tip) }
+    }
+
+    /// A fact of a session that no turn tells: it may come at any time.
+    pub async fn tell(&self, session: &SessionId, draft: Draft) -> Result<(), SessionError> {
+        self.call(session, |reply| Command::Note(Box::new(draft), reply)).await
     }
 
     /// A fact about the server itself.

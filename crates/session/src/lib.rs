@@ -22,6 +22,7 @@ mod past;
 mod patience;
 mod picture;
 mod points;
+mod processes;
 mod prompt;
 mod pruning;
 mod rewind;

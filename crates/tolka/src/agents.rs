@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use tolka_agent::native::demo::DEMO;
+use tolka_agent::native::processes::{News, Processes};
 use tolka_agent::native::{Native, Reaching};
 use tolka_agent::{Agent, Agents, Pace, Recording, Replay};
 use tolka_mcp::Hub;
@@ -68,6 +69,17 @@ pub(crate) struct Crew {
     pub(crate) agents: Agents,
     pub(crate) hands: Hands,
     pub(crate) says: Vec<String>,
+    pub(crate) processes: Arc<Processes>,
+    /// What is told of them when no turn runs.
+    pub(crate) news: News,
+}
+
+impl Crew {
+    /// Of agents that run nothing on this machine.
+    pub(crate) fn without_hands(agents: Agents) -> Self {
+        let (processes, news) = Processes::new();
+        Crew { agents, hands: Hands::default(), says: Vec::new(), processes, news }
+    }
 }
 
 impl AgentArgs {
@@ -150,7 +162,10 @@ impl Choice {
         let Sandboxed { shell, says, .. } = making.await??;
         let (servers, left_out) = config::servers(&config, &environment);
         let mcp = Arc::new(Hub::new(servers, Arc::new(Reaching::new(shell.clone()))));
-        let given = settings::Given { config: &config, environment: &environment, data, shell, checkpoints, mcp };
+        let (processes, news) = Processes::new();
+        let (config, environment) = (&config, &environment);
+        let given =
+            settings::Given { config, environment, data, shell, processes: processes.clone(), checkpoints, mcp };
         let demo = given.demo(pace);
         // Those of the agent that is chosen where nobody chooses.
         let mut hands = settings::hands(&demo);
@@ -176,6 +191,6 @@ impl Choice {
         };
         lines.push(says);
         lines.extend(left_out);
-        Ok(Crew { agents, hands, says: lines })
+        Ok(Crew { agents, hands, says: lines, processes, news })
     }
 }

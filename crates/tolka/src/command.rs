@@ -2,6 +2,7 @@ pub(crate) mod check;
 pub(crate) mod checkpoints;
 pub(crate) mod convert;
 pub(crate) mod dialects;
+pub(crate) mod doctor;
 pub(crate) mod keep;
 pub(crate) mod models;
 pub(crate) mod permissions;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tolka_agent::native::processes::Processes;
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
 use tolka_server::{Config, Hands, Server};
@@ -26,6 +27,9 @@ pub(crate) struct Hosted {
     pub(crate) says: Vec<String>,
     journal: Arc<Sqlite>,
     pruning: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Hands on what becomes of processes.
+    telling: Pin<Box<dyn Future<Output = ()> + Send>>,
+    processes: Arc<Processes>,
 }
 
 impl Hosted {
@@ -40,15 +44,23 @@ impl Hosted {
         let opening = tokio::task::spawn_blocking(move || Sqlite::open(&options));
         let crew = crew.await;
         let journal = opening.await??;
-        let Crew { agents, hands, says } = crew?;
+        let Crew { agents, hands, says, processes, mut news } = crew?;
         let mut seed = [0; 8];
         getrandom::fill(&mut seed).map_err(|error| anyhow::anyhow!("the system gives no random numbers: {error}"))?;
         let ids = Arc::new(Ids::seeded(u64::from_le_bytes(seed)));
         let desk = Desk::with_options(journal.clone(), agents, ids, saving.options());
         let pruning = Box::pin(prune(desk.clone(), saving.policy));
+        let teller = desk.clone();
+        let telling = Box::pin(async move {
+            while let Some((session, draft)) = news.recv().await {
+                if let Err(error) = teller.tell(&session, draft).await {
+                    tracing::warn!(%session, %error, "what became of a process was not told");
+                }
+            }
+        });
         let server = Server::bind(Config { hands, ..config }, desk).await?;
         journal.announce(&format!("http://{}", server.address()))?;
-        Ok(Hosted { server, says, journal, pruning })
+        Ok(Hosted { server, says, journal, pruning, telling, processes })
     }
 
     pub(crate) fn url(&self) -> String {
@@ -59,7 +71,10 @@ impl Hosted {
         tokio::select! {
             () = self.server.run(shutdown) => {}
             () = self.pruning => {}
+            () = self.telling => {}
         }
+        // They are told as ended; here they are.
+        self.processes.end_all("stop").await;
         tokio::task::spawn_blocking(move || self.journal.close()).await.context("the journal was not closed well")
     }
 }

@@ -37,6 +37,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   tolka serve                                   serve on http://127.0.0.1:4096: the agent in this folder, or the demo
                                                 if there is no model
   tolka models                                  what models can be used, and why others cannot
+  tolka doctor                                  what works on this machine, and what does not
   tolka run \"add a test for the parser\"         one prompt in this terminal
   tolka run --mode plan \"add a cache?\"          look and plan, change nothing
   tolka permissions list                        what was allowed always
@@ -59,6 +60,8 @@ enum Command {
     Run(command::run::Run),
     /// List the models that can be used now, and why the rest cannot
     Models(command::models::Models),
+    /// Look at what a server would have to work with here: git, sandbox, models, disk
+    Doctor(command::doctor::Doctor),
     /// List what was allowed always, and take it back
     Permissions(command::permissions::Permissions),
     /// List what was saved of workspaces, go back to it, clear it away
@@ -119,6 +122,7 @@ fn main() -> std::process::ExitCode {
                     Command::Serve(command) => command.run().await,
                     Command::Run(command) => command.run().await,
                     Command::Models(command) => command.run().await,
+                    Command::Doctor(command) => command.run().await,
                     Command::Permissions(command) => command.run(),
                     Command::Checkpoints(command) => command.run().await,
                     Command::Sessions(command) => command.run().await,

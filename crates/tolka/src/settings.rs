@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use tolka_agent::native::demo::Demo;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, ONCE};
+use tolka_agent::native::processes::Processes;
 use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::{Pace, Patience};
 use tolka_mcp::Hub;
@@ -33,6 +34,7 @@ pub(crate) struct Given<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) data: &'a Path,
     pub(crate) shell: Arc<Shell>,
+    pub(crate) processes: Arc<Processes>,
     pub(crate) checkpoints: Option<Arc<Checkpoints>>,
     pub(crate) mcp: Arc<Hub>,
 }
@@ -79,6 +81,7 @@ impl Given<'_> {
             grants: Arc::new(Grants::new(self.data)),
             patience: Patience::default(),
             shell: self.shell.clone(),
+            processes: self.processes.clone(),
             checkpoints: self.checkpoints.clone(),
             titles: Titles::Prompt,
             mcp: None,
@@ -130,6 +133,7 @@ pub(crate) fn hands(settings: &Settings) -> Hands {
         grants: Some(settings.grants.clone()),
         mcp: settings.mcp.clone(),
         sandbox: Some(sandbox),
+        processes: Some(settings.processes.clone()),
     }
 }
 
@@ -160,7 +164,8 @@ pub(crate) fn shell(wanted: &SandboxEntry, hidden: Vec<PathBuf>) -> Result<Sandb
     let keeper = std::env::current_exe().context("this program does not know where it is")?;
     let mut weaker = Vec::new();
     let levels = wanted.level.map_or(Level::ALL.to_vec(), |level| vec![level]);
-    let found = levels.into_iter().find_map(|level| match Shell::at(&keeper, level) {
+    let try_out = |level: Level| Shell::at(&keeper, level)?.reaching(wanted.network.clone());
+    let found = levels.into_iter().find_map(|level| match try_out(level) {
         Ok(shell) => Some(shell),
         Err(error) => {
             tracing::info!(level = level.name(), %error, "a sandbox cannot be used here");
@@ -170,9 +175,7 @@ pub(crate) fn shell(wanted: &SandboxEntry, hidden: Vec<PathBuf>) -> Result<Sandb
     });
     let is_enough = |shell: &Shell| wanted.require.is_none_or(|least| shell.level().is_at_least(least));
     let Some(shell) = found.filter(is_enough) else { bail!(refusal(wanted, &weaker)) };
-    let (network, limits) = (wanted.network.clone(), wanted.limits());
-    let shell = shell.hiding(hidden).limited_to(limits).reaching(network);
-    let shell = shell.context("the proxy for the network of commands cannot be opened")?;
+    let shell = shell.hiding(hidden).limited_to(wanted.limits());
     let network = match shell.network() {
         Network::On => String::new(),
         Network::Off => ", no network".to_owned(),

@@ -35,10 +35,11 @@ pub use family::close_off;
 use group::Place;
 pub use keeper::keep;
 pub use level::{Gap, Level};
-pub use limits::{Bound, Limits};
+pub use limits::{Bound, Limits, free_bytes};
 pub use network::{Host, Network, NoHost};
 use order::{Input, Order, Report, Sandbox, Way};
 pub use piped::{Piped, PipedJob};
+pub use ports::listening;
 use proxy::{Pass, Proxy, Reach};
 pub use running::Running;
 use sandbox::Bounds;
@@ -138,7 +139,7 @@ impl Shell {
         match level {
             Level::Bubblewrap | Level::Landlock => {
                 let shell = Shell::new(keeper, level, Some(Scratch::new()?));
-                shell.try_out()?;
+                shell.try_out(Way::Open)?;
                 Ok(shell)
             }
             Level::None => Ok(Shell::new(keeper, level, None)),
@@ -155,8 +156,11 @@ impl Shell {
         Shell { keeper, program, level, hidden: Vec::new(), scratch, network, proxy: None, limits, group }
     }
 
-    /// What commands may reach. Where there is no sandbox nothing keeps them from the rest.
+    /// What commands may reach, or the reason why the sandbox cannot hold them to it. Without one nothing does. Blocks.
     pub fn reaching(mut self, network: Network) -> std::io::Result<Self> {
+        if network != Network::On && self.level != Level::None {
+            self.try_out(Way::Closed)?;
+        }
         self.proxy = match (&network, self.level) {
             (Network::On | Network::Off, _) | (_, Level::None) => None,
             (Network::Only(hosts), Level::Bubblewrap) => Some(Arc::new(Proxy::open(hosts.clone(), Reach::Socket)?)),
@@ -286,9 +290,9 @@ impl Shell {
     }
 
     /// Runs what does nothing.
-    fn try_out(&self) -> std::io::Result<()> {
+    fn try_out(&self, way: Way) -> std::io::Result<()> {
         let nowhere = std::env::temp_dir().canonicalize()?;
-        let (way, input) = (Way::Open, Input::Nothing);
+        let input = Input::Nothing;
         let start = Start { workspace: nowhere.clone(), folder: nowhere, way, pass: None, input };
         let mut keeper = self.keeper(start, &self.program, &["-c".into(), "true".into()], PROBING)?.spawn()?;
         let leash = keeper.stdin.take();

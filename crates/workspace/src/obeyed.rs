@@ -2,7 +2,10 @@
 //!
 //! To change one of these is to run something as the person, later, when they use git there themselves. A sandbox
 //! guards those that are there. What is missing cannot be guarded without being made, and not every machine has a
-//! sandbox: so a look before a command and one after it find what has changed all the same, for the person to know.
+//! sandbox: so a look before a command and one after it find what has changed all the same, for the person to know, and
+//! what was there before can be put back.
+
+mod back;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::OpenOptions;
@@ -18,6 +21,9 @@ const OBEYED: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
 
 /// Of one file. Those who write longer ones are told by its size and times.
 const MOST: u64 = 1 << 20;
+
+/// Of all files together, to be put back: a configuration and a few hooks, many times over.
+const KEPT: usize = 4 << 20;
 
 /// Hooks that are looked at; git has two dozen of them.
 const HOOKS: usize = 200;
@@ -67,7 +73,11 @@ pub struct Obeyed {
     /// Where it was looked for; a later look is at the same places, whatever git takes for the repository by then.
     places: Vec<PathBuf>,
     found: Found,
+    kept: Kept,
 }
+
+/// What is in the files, as far as it is kept.
+type Kept = BTreeMap<PathBuf, Vec<u8>>;
 
 /// What is there, by its path, with what it says.
 type Found = BTreeMap<PathBuf, Says>;
@@ -89,12 +99,28 @@ impl Obeyed {
         let mut places: Vec<PathBuf> = repository.obeyed().chain([repository.own.clone()]).collect();
         places.sort();
         places.dedup();
-        Obeyed { found: look(&places), places }
+        Obeyed::looking(places)
+    }
+
+    /// The same places, as they are now. Blocks, like the first look.
+    pub fn again(&self) -> Self {
+        Obeyed::looking(self.places.clone())
+    }
+
+    fn looking(places: Vec<PathBuf>) -> Self {
+        let mut kept = Kept::new();
+        let found = look(&places, &mut kept);
+        Obeyed { places, found, kept }
     }
 
     /// What is different now: made, changed or gone. Blocks, like the first look.
     pub fn changes(&self) -> Vec<PathBuf> {
-        let now = look(&self.places);
+        self.differences(&self.again())
+    }
+
+    /// What is different in another look at the same places.
+    pub fn differences(&self, other: &Obeyed) -> Vec<PathBuf> {
+        let now = &other.found;
         let all: BTreeSet<&PathBuf> = self.found.keys().chain(now.keys()).collect();
         let mut changed: Vec<PathBuf> = Vec::new();
         for path in all.into_iter().filter(|path| self.found.get(*path) != now.get(*path)) {
@@ -107,13 +133,13 @@ impl Obeyed {
     }
 }
 
-fn look(places: &[PathBuf]) -> Found {
+fn look(places: &[PathBuf], kept: &mut Kept) -> Found {
     let mut found = Found::new();
     for path in places {
-        let is_folder = take(&mut found, path.clone());
+        let is_folder = take(&mut found, kept, path.clone());
         if is_folder && path.file_name().is_some_and(|name| name == "hooks") {
             for hook in path.read_dir().into_iter().flatten().flatten().take(HOOKS) {
-                take(&mut found, hook.path());
+                take(&mut found, kept, hook.path());
             }
         }
     }
@@ -121,7 +147,7 @@ fn look(places: &[PathBuf]) -> Found {
 }
 
 /// Whether it is a folder.
-fn take(found: &mut Found, path: PathBuf) -> bool {
+fn take(found: &mut Found, kept: &mut Kept, path: PathBuf) -> bool {
     let Ok(about) = path.symlink_metadata() else { return false };
     let other = || Says::Other(about.size(), (about.ctime(), about.ctime_nsec()));
     let says = if about.is_dir() {
@@ -129,7 +155,13 @@ fn take(found: &mut Found, path: PathBuf) -> bool {
     } else if about.is_symlink() {
         path.read_link().map_or_else(|_| other(), Says::Link)
     } else if about.is_file() {
-        content(&path).map_or_else(other, |content| Says::File(about.mode() & 0o111 != 0, Hash::of(&content)))
+        content(&path).map_or_else(other, |content| {
+            let says = Says::File(about.mode() & 0o111 != 0, Hash::of(&content));
+            if kept.values().map(Vec::len).sum::<usize>() + content.len() <= KEPT {
+                kept.insert(path.clone(), content);
+            }
+            says
+        })
     } else {
         other()
     };

@@ -8,7 +8,7 @@ use super::stage::{Stage, Talk, Wire};
 use crate::server::until;
 
 /// Whether a process runs whose command line has this word.
-fn runs(word: &str) -> bool {
+pub(crate) fn runs(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
     lines.into_iter().any(|line| String::from_utf8_lossy(&line).contains(word))

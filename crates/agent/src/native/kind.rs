@@ -7,7 +7,7 @@ pub(super) fn kind_of(tool: &str) -> ToolKind {
         "write" | "edit" => ToolKind::Edit,
         "delete" => ToolKind::Delete,
         "glob" | "grep" | "list" => ToolKind::Search,
-        "bash" => ToolKind::Execute,
+        "bash" | "processes" => ToolKind::Execute,
         "webfetch" | "websearch" => ToolKind::Fetch,
         _ => ToolKind::Other,
     }

@@ -9,6 +9,7 @@ use tolka_workspace::command::Shell;
 
 use super::model::Model;
 use super::permission::{Grants, Rules};
+use super::processes::Processes;
 use super::web::Web;
 use crate::Patience;
 
@@ -29,6 +30,8 @@ pub struct Settings {
     /// For permissions and questions.
     pub patience: Patience,
     pub shell: Arc<Shell>,
+    /// Commands that go on, of all sessions.
+    pub processes: Arc<Processes>,
     /// Where the workspace as it was before the turn can be read.
     pub checkpoints: Option<Arc<Checkpoints>>,
     pub titles: Titles,

@@ -21,6 +21,7 @@ mod memory;
 mod name;
 mod outcome;
 mod patch;
+mod processes;
 mod question;
 mod read;
 mod spec;
@@ -219,7 +220,8 @@ impl Tools {
             | Name::Question
             | Name::Artifact
             | Name::WebSearch
-            | Name::Task => false,
+            | Name::Task
+            | Name::Processes => false,
         }
     }
 

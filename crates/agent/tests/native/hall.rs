@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tolka_agent::native::Native;
 use tolka_agent::native::model::Model;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
+use tolka_agent::native::processes::Processes;
 use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::native::web::Web;
 use tolka_agent::{
@@ -386,6 +387,7 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         rules: Rules(vec![allow]),
         grants: Arc::new(Grants::new(folder)),
         patience: Patience::default(),
+        processes: Processes::new().0,
         shell: Arc::new(Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper")))),
         checkpoints: None,
         titles: Titles::Prompt,

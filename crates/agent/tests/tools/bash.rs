@@ -6,8 +6,9 @@ use serde_json::json;
 use tolka_agent::native::permission::{Leave, Rules};
 use tolka_facts::event::FileOperation;
 use tolka_facts::{Blobs, Event, ToolKind, ToolStatus};
+use tolka_workspace::command::Level;
 
-use crate::hall::{Hall, rule};
+use crate::hall::{Hall, Person, rule};
 
 fn bash(command: &str) -> serde_json::Value {
     json!({ "command": command, "description": "Try it" })
@@ -201,8 +202,9 @@ async fn plan_mode_only_looks() {
     hall.call("read", json!({ "filePath": "a" })).await.went_well();
     assert!(hall.workspace.join("a").exists() && !hall.workspace.join("b").exists());
     let offered: Vec<_> = hall.tools.specs("plan").into_iter().map(|spec| spec.name).collect();
-    assert_eq!(offered, ["bash", "read", "glob", "grep", "list", "todowrite", "question", "artifact", "webfetch"]);
-    assert_eq!(hall.tools.specs("build").len(), 12);
+    let looks = ["bash", "read", "glob", "grep", "list", "todowrite", "question", "artifact", "webfetch", "processes"];
+    assert_eq!(offered, looks);
+    assert_eq!(hall.tools.specs("build").len(), 14);
 }
 
 fn notices(hall: &Hall) -> Vec<(String, String)> {
@@ -227,6 +229,36 @@ async fn what_git_obeys_does_not_change_in_silence() {
     hall.call("bash", bash("mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo x > .git/commondir")).await;
     let told = notices(&hall);
     assert!(told[0].1.contains(".git/commondir") && told[0].1.contains(".git/hooks"), "{told:?}");
+}
+
+/// Landlock cannot keep a command from it.
+#[tokio::test]
+async fn under_landlock_what_git_obeys_is_put_back_unless_a_person_lets_it_stand() {
+    let rules = || Rules::with([rule("bash", "*", Leave::Allow)]);
+    let Some(mut hall) = Hall::under(Level::Landlock, rules()) else { return };
+    hall.call("bash", bash("git init -q")).await.went_well();
+    let line = "echo evil > .git/hooks/pre-commit; git config core.fsmonitor evil; echo done";
+    let config = hall.get(".git/config");
+    let answers: [Option<&str>; 3] = [None, Some("Keep it as it was"), Some("Let it stand")];
+    for answer in answers {
+        hall.told.lock().unwrap().events.clear();
+        hall.person = match answer {
+            None => Person::IsAway,
+            Some(label) => Person::Answers(vec![vec![label.to_owned()]]),
+        };
+        let ended = hall.call("bash", bash(line)).await;
+        let stands = answer == Some("Let it stand");
+        assert!(ended.went_well().said().starts_with("done\n"), "{}", ended.said());
+        assert_eq!(ended.said().contains("was put back"), !stands, "{}", ended.said());
+        assert_eq!(hall.get(".git/config") != config, stands);
+        assert_eq!(hall.workspace.join(".git/hooks/pre-commit").exists(), stands);
+        let asked = hall.told().of(|event| match event {
+            Event::QuestionAsked(asked) => Some(asked.questions[0].question.clone()),
+            _ => None,
+        });
+        assert!(asked[0].contains(".git/config, .git/hooks/pre-commit"), "{asked:?}");
+        assert_eq!(notices(&hall).len(), usize::from(!stands));
+    }
 }
 
 /// Files that come into sight or go out of it by another `.gitignore` are neither made nor deleted.

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
+use tolka_agent::native::processes::Processes;
 use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
 use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
-use tolka_workspace::command::Shell;
+use tolka_workspace::command::{Level, Shell};
 use tolka_workspace::{Checkpoints, Save};
 
 /// What was told, and what was told with it.
@@ -64,6 +65,8 @@ pub(crate) fn rule(permission: &str, pattern: &str, leave: Leave) -> Rule {
     Rule { permission: permission.to_owned(), pattern: pattern.to_owned(), leave }
 }
 
+const KEEPER: &str = env!("CARGO_BIN_EXE_tolka-agent-keeper");
+
 impl Hall {
     pub(crate) fn open() -> Self {
         Hall::with(Rules::default())
@@ -75,6 +78,12 @@ impl Hall {
 
     pub(crate) fn with(rules: Rules) -> Self {
         Hall::hiding(rules, |_| Vec::new())
+    }
+
+    /// At one level of sandbox, if this machine has it.
+    pub(crate) fn under(level: Level, rules: Rules) -> Option<Self> {
+        let shell = Shell::at(Path::new(KEEPER), level).inspect_err(|error| println!("skipped: {error}")).ok()?;
+        Some(Hall::built(rules, |_| shell, Web::default()))
     }
 
     /// What is hidden is told from the folder that workspace and data are in.
@@ -89,12 +98,16 @@ impl Hall {
     }
 
     pub(crate) fn made(rules: Rules, hidden: impl Fn(&Path) -> Vec<PathBuf>, web: Web) -> Self {
+        Hall::built(rules, |root| Shell::probe(Path::new(KEEPER)).hiding(hidden(root)), web)
+    }
+
+    fn built(rules: Rules, shell: impl FnOnce(&Path) -> Shell, web: Web) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (workspace, data) = (root.join("place"), root.join("data"));
         std::fs::create_dir(&workspace).unwrap();
         let checkpoints = Arc::new(Checkpoints::new(&data));
-        let shell = Shell::probe(Path::new(env!("CARGO_BIN_EXE_tolka-agent-keeper"))).hiding(hidden(&root));
+        let shell = shell(&root);
         let settings = Settings {
             models: Vec::new(),
             steps: 1,
@@ -105,6 +118,7 @@ impl Hall {
             grants: Arc::new(Grants::new(&data)),
             patience: Patience::default(),
             shell: Arc::new(shell),
+            processes: Processes::new().0,
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
             mcp: None,

@@ -9,5 +9,6 @@ mod hall;
 mod leave;
 mod lines;
 mod person;
+mod processes;
 mod search;
 mod web;

@@ -48,7 +48,7 @@ impl HeadRow {
             workspace: head.workspace.clone(),
             updated: head.updated.micros(),
             deleted: head.deleted,
-            open: head.busy || head.queued > 0,
+            open: head.busy || head.queued > 0 || head.processes > 0,
             archived: head.archived,
             parent: head.parent.as_ref().map(|parent| parent.session.to_string()).unwrap_or_default(),
             subagent: head.parent.as_ref().is_some_and(|parent| parent.kind == ParentKind::Subagent),

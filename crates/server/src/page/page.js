@@ -646,9 +646,17 @@ async function send() {
   $("send").disabled = false;
 }
 
+/** What commands run in, and what that cannot stop. */
+function confined(sandbox) {
+  if (!sandbox) return [];
+  const cannot = sandbox.cannot_stop.map((what) => node("li", {}, what));
+  const summary = node("summary", {}, `Commands: ${sandbox.level}, network ${sandbox.network}`);
+  return [node("details", {}, summary, "It cannot stop:", node("ul", {}, ...cannot))];
+}
+
 async function introduce() {
   const about = await call("GET", "").catch((error) => ({ problem: error.message }));
-  $("about").textContent = about.problem ?? `Tolka ${about.version} · ${location.host}`;
+  $("about").replaceChildren(about.problem ?? `Tolka ${about.version} · ${location.host}`, ...confined(about.sandbox));
   $("agent").replaceChildren(...(about.agents ?? []).map((name) => node("option", {}, name)));
   $("folder").value = about.workspace ?? "";
 }

@@ -81,7 +81,8 @@ fn hands(data: &Path) -> Hands {
     grants.add(Path::new("/w"), "bash", "cargo *", &"ses_1".into()).unwrap();
     let (network, hosts) = ("list".into(), vec!["example.org".into()]);
     let sandbox = Sandbox { level: "landlock".into(), network, hosts, cannot_stop: vec!["the network".into()] };
-    Hands { rules: Rules::default().0, grants: Some(Arc::new(grants)), mcp: Some(servers()), sandbox: Some(sandbox) }
+    let (grants, sandbox) = (Some(Arc::new(grants)), Some(sandbox));
+    Hands { rules: Rules::default().0, grants, mcp: Some(servers()), sandbox, processes: None }
 }
 
 /// One that does not come up.

@@ -10,7 +10,6 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tolka_agent::Agents;
-use tolka_server::Hands;
 use tolka_workspace::checkpoint::StoreInfo;
 
 use crate::DataArgs;
@@ -250,7 +249,7 @@ impl Checkpoints {
         let saving = Saving::of(&self.config.read(&Environment::of_this_process())?.checkpoints, &data);
         // Without agents: prompts that wait go on waiting.
         let agents: Agents = Arc::from([]);
-        let crew = async { Ok(Crew { agents, hands: Hands::default(), says: Vec::new() }) };
+        let crew = async { Ok(Crew::without_hands(agents)) };
         Attached::own(&data, &data, saving, crew).await
     }
 }

@@ -7,7 +7,6 @@ use clap::Args;
 use serde_json::json;
 use tolka_agent::{Agent, Pace, Recording};
 use tolka_dialect::Dialect;
-use tolka_server::Hands;
 
 use super::dialects::names;
 use crate::agents::{Crew, replay};
@@ -41,7 +40,7 @@ impl Replay {
         let workspace = scratch.path().canonicalize()?;
         let data = scratch.path().join("data");
         let agent: Arc<dyn Agent> = Arc::new(replay(&name, &self.file, self.pace)?);
-        let crew = async { Ok(Crew { agents: Arc::from([agent]), hands: Hands::default(), says: Vec::new() }) };
+        let crew = async { Ok(Crew::without_hands(Arc::from([agent]))) };
         let attached = Attached::own(&data, &workspace, Saving::off(&data), crew).await?;
         let told = tell(&attached.client, self.dialect, turns).await;
         attached.leave().await?;

@@ -4,24 +4,23 @@
 //! them but the output. A session of its own, so that nobody's terminal can be asked for a password, and no key
 //! press there reaches the command.
 
+mod start;
+
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{Signal, WaitOptions, WaitStatus};
 
 use super::family;
-use super::forward;
 use super::group::Group;
 use super::limits::{Bound, Guard};
-use super::order::{Input, Order, Report, Sandbox, Way};
-use super::sandbox::Bounds;
+use super::order::{Input, Order, Report, Sandbox};
+use start::{Main, start};
 
 /// For what a command left behind to end by itself, such as a `tee` that writes the last lines.
 const AFTERMATH: Duration = Duration::from_millis(100);
@@ -41,8 +40,10 @@ const SLACK: Duration = Duration::from_millis(600);
 /// SIGXFSZ, which every system of ours has under this number.
 const TOO_LARGE: i32 = 25;
 
-/// Between two looks at what a command uses up.
+/// Between two looks at what a command uses up, and of one that has gone on for a while: it costs something each time.
 const LOOK: Duration = Duration::from_millis(100);
+const LATER: Duration = Duration::from_millis(500);
+const A_WHILE: Duration = Duration::from_secs(10);
 
 /// Between two rounds of killing what new processes came up meanwhile.
 const ROUND: Duration = Duration::from_millis(5);
@@ -55,16 +56,6 @@ enum Event {
     Ended(WaitStatus),
     /// No process is left.
     AllGone,
-}
-
-/// The first process: the program, or the sandbox with another keeper in it.
-struct Main {
-    pid: Pid,
-    /// Another keeper ends everything in the sandbox, and reports.
-    is_wrapped: bool,
-    /// The leash of that one, where it has one of its own.
-    inner: Option<ChildStdin>,
-    guard: Option<Guard>,
 }
 
 /// Runs one command, as the arguments of this process say. The whole life of a keeper. What it has to say is said in its
@@ -153,87 +144,6 @@ fn work(order: &Order, args: &[OsString], tell: &SyncSender<Event>) {
     let _ = tell.send(Event::AllGone);
 }
 
-fn start(order: &Order, args: &[OsString]) -> io::Result<Main> {
-    let counts = order.group.is_none();
-    match &order.sandbox {
-        Sandbox::Bubblewrap(bounds) => wrapped(bounds, order, args),
-        Sandbox::Landlock(bounds) => {
-            let guard = Guard::begin(order.limits, counts, &bounds.workspace);
-            restrict(bounds, &order.way).and_then(|()| program(order, args, guard))
-        }
-        Sandbox::Inside => {
-            let guard = Guard::begin(order.limits, counts, &std::env::current_dir()?);
-            if let Way::Proxy { port, .. } = order.way {
-                forward::begin(port)?;
-            }
-            cut_off().and_then(|()| program(order, args, guard))
-        }
-        Sandbox::None => program(order, args, Guard::begin(order.limits, counts, &std::env::current_dir()?)),
-    }
-}
-
-fn program(order: &Order, args: &[OsString], guard: Guard) -> io::Result<Main> {
-    let mut command = Command::new(&order.program);
-    command.args(args).process_group(0).stdout(io::stdout().as_fd().try_clone_to_owned()?);
-    match order.input {
-        Input::Nothing => command.stdin(Stdio::null()).stderr(io::stdout().as_fd().try_clone_to_owned()?),
-        Input::Leash => {
-            command.stdin(io::stdin().as_fd().try_clone_to_owned()?);
-            command.stderr(io::stderr().as_fd().try_clone_to_owned()?)
-        }
-    };
-    Ok(Main { guard: Some(guard), ..main(command)? })
-}
-
-/// Not dropped before all is gone: the sandbox ends with the thread that started it.
-fn main(mut command: Command) -> io::Result<Main> {
-    let mut child = command.spawn()?;
-    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    let pid = pid.ok_or_else(|| io::Error::other("a process without a number"))?;
-    Ok(Main { pid, is_wrapped: false, inner: child.stdin.take(), guard: None })
-}
-
-#[cfg(target_os = "linux")]
-fn wrapped(bounds: &Bounds, order: &Order, args: &[OsString]) -> io::Result<Main> {
-    use super::KEEP;
-    use super::sandbox::bubblewrap::{Myself, inside};
-    let myself = Myself::open()?;
-    let mut command = inside(bounds, &order.way, &myself)?;
-    let inner = Order { sandbox: Sandbox::Inside, ..order.clone() };
-    command.arg(KEEP).arg(serde_json::to_string(&inner)?).args(args).process_group(0);
-    match order.input {
-        Input::Nothing => command.stdin(Stdio::piped()),
-        Input::Leash => command.stdin(io::stdin().as_fd().try_clone_to_owned()?),
-    };
-    command.stdout(io::stdout().as_fd().try_clone_to_owned()?).stderr(io::stderr().as_fd().try_clone_to_owned()?);
-    Ok(Main { is_wrapped: true, ..main(command)? })
-}
-
-#[cfg(target_os = "linux")]
-fn restrict(bounds: &Bounds, way: &Way) -> io::Result<()> {
-    super::sandbox::landlock::restrict(bounds, way)
-}
-
-#[cfg(target_os = "linux")]
-fn cut_off() -> io::Result<()> {
-    super::sandbox::landlock::cut_off()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cut_off() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn wrapped(_: &Bounds, _: &Order, _: &[OsString]) -> io::Result<Main> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn restrict(_: &Bounds, _: &Way) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// What is known of the command so far.
 struct Watch<'a> {
     events: &'a Receiver<Event>,
@@ -282,8 +192,9 @@ impl Watch<'_> {
 
     /// What happens next, with a look now and then at what the command uses up.
     fn next_or_over(&mut self, until: Instant) -> Seen {
+        let began = Instant::now();
         loop {
-            let look = Instant::now() + LOOK;
+            let look = Instant::now() + if began.elapsed() < A_WHILE { LOOK } else { LATER };
             match self.next(until.min(look)) {
                 Seen::Nothing if look < until => {
                     self.over = self.main.guard.as_ref().and_then(Guard::over);

@@ -46,6 +46,7 @@ pub enum Gap {
     Repositories,
     HiddenInside,
     Sockets,
+    LooseSockets,
     Processes,
     OldKernels,
     Bursts,
@@ -80,6 +81,10 @@ impl Gap {
             }
             Gap::HiddenInside => "reading what is hidden inside the workspace itself",
             Gap::Sockets => "talking to other programs over their sockets",
+            Gap::LooseSockets => {
+                "talking to other programs over sockets that are files elsewhere than in /run, /tmp and the usual places of \
+                 container engines in your home"
+            }
             Gap::Processes => "seeing which other processes run, and how they were started",
             Gap::OldKernels => "emptying files outside, on Linux before 6.2; ending other processes, before 6.12",
             Gap::Bursts => {
@@ -114,6 +119,8 @@ pub(super) fn gaps(level: Level, network: &Network, ground: Ground) -> Vec<Gap> 
             add(is_on, Gap::OwnPort);
             add(is_list, Gap::Beyond);
             add(true, Gap::OpenFiles);
+            add(true, Gap::Names);
+            add(true, Gap::LooseSockets);
             add(true, Gap::NewObeyed);
             add(true, Gap::Repositories);
         }

@@ -80,14 +80,14 @@ impl Guard {
             // Of one process; of all together they are counted.
             lower(Resource::Data, limits.memory);
         }
-        let free = free(place).unwrap_or(0);
+        let free = free_bytes(place).unwrap_or(0);
         let least_free = if free >= limits.disk_left { limits.disk_left } else { free / 2 };
         Guard { limits, counts, place: place.to_owned(), least_free }
     }
 
     /// What is exceeded now.
     pub(super) fn over(&self) -> Option<Bound> {
-        if free(&self.place).is_some_and(|free| free < self.least_free) {
+        if free_bytes(&self.place).is_some_and(|free| free < self.least_free) {
             return Some(Bound::Disk);
         }
         if !self.counts {
@@ -108,7 +108,8 @@ fn lower(resource: Resource, most: u64) {
     let _ = setrlimit(resource, Rlimit { current: least(held.current), maximum: least(held.maximum) });
 }
 
-fn free(place: &Path) -> Option<u64> {
+/// Bytes that are free on the disk that a place is on.
+pub fn free_bytes(place: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(place).ok()?;
     Some(found.f_bavail.saturating_mul(found.f_frsize))
 }

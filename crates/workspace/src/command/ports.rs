@@ -2,9 +2,14 @@
 
 use rustix::process::Pid;
 
-/// Of all that come from this process.
+/// Ports that a command listens on, or something that it started: of all that come from its keeper. Blocks, shortly.
+pub fn listening(keeper: u32) -> Vec<u16> {
+    let keeper = i32::try_from(keeper).ok().and_then(Pid::from_raw);
+    keeper.map(of).unwrap_or_default()
+}
+
 #[cfg(target_os = "linux")]
-pub(super) fn of(keeper: Pid) -> Vec<u16> {
+fn of(keeper: Pid) -> Vec<u16> {
     use std::collections::{BTreeSet, HashSet};
     use std::fs;
 
@@ -22,7 +27,7 @@ pub(super) fn of(keeper: Pid) -> Vec<u16> {
         let network = network.to_string_lossy().into_owned();
         if !known.iter().any(|(name, _)| *name == network) {
             let tables = ["tcp", "tcp6"].map(|name| fs::read_to_string(format!("/proc/{id}/net/{name}")));
-            let listening = tables.iter().flatten().flat_map(|table| table.lines().filter_map(listening)).collect();
+            let listening = tables.iter().flatten().flat_map(|table| table.lines().filter_map(listener)).collect();
             known.push((network.clone(), listening));
         }
         let listening = known.iter().filter(|(name, _)| *name == network).flat_map(|(_, listening)| listening);
@@ -32,13 +37,13 @@ pub(super) fn of(keeper: Pid) -> Vec<u16> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of(_: Pid) -> Vec<u16> {
+fn of(_: Pid) -> Vec<u16> {
     Vec::new()
 }
 
 /// A line of `/proc/net/tcp`, if it is of a socket that listens.
 #[cfg(target_os = "linux")]
-fn listening(line: &str) -> Option<(String, u16)> {
+fn listener(line: &str) -> Option<(String, u16)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
     let port = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
@@ -53,8 +58,8 @@ mod tests {
     fn only_those_that_listen_are_found() {
         let line =
             "   0: 0100007F:0FA0 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0";
-        assert_eq!(listening(line), Some(("socket:[4711]".to_owned(), 4000)));
-        assert_eq!(listening(&line.replace(" 0A ", " 01 ")), None);
-        assert_eq!(listening("  sl  local_address rem_address   st"), None);
+        assert_eq!(listener(line), Some(("socket:[4711]".to_owned(), 4000)));
+        assert_eq!(listener(&line.replace(" 0A ", " 01 ")), None);
+        assert_eq!(listener("  sl  local_address rem_address   st"), None);
     }
 }

@@ -4,7 +4,7 @@
 //! address a moment later gains nothing. Each command has a pass, so that what it was refused can be told with it, and so
 //! that nobody else on the machine uses this way. What is asked for beyond a host and a port is neither kept nor logged.
 
-mod address;
+mod relay;
 mod request;
 
 use std::collections::{BTreeSet, HashMap};
@@ -13,19 +13,20 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener as StdUnixListener;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::network::{Fit, Host, authority};
 use super::order::Way;
 use super::scratch::Scratch;
+use crate::address::is_public;
+use relay::{head, relay};
 use request::Request;
 
 /// At the same time, of all commands.
@@ -33,9 +34,6 @@ const MOST: usize = 256;
 
 /// For a client to say what it wants, for a name to be looked up, and for a host to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// A connection over which nothing went for so long is closed.
-const IDLE: Duration = Duration::from_secs(300);
 
 /// Different hosts that are remembered as refused, of one command.
 const REMEMBERED: usize = 20;
@@ -302,7 +300,7 @@ impl Hall {
         let unreachable = || No::Unreachable(shown.clone());
         let looked = timeout(PATIENCE, (self.look_up)(name.to_owned(), port)).await;
         let found = looked.map_err(|_| unreachable())?.map_err(|_| unreachable())?;
-        let is_good = |address: &SocketAddr| fit == Fit::Literal || address::is_public(address.ip());
+        let is_good = |address: &SocketAddr| fit == Fit::Literal || is_public(address.ip());
         let good: Vec<SocketAddr> = found.iter().copied().filter(is_good).collect();
         if good.is_empty() && !found.is_empty() {
             return Err(No::Private(shown));
@@ -314,66 +312,6 @@ impl Hall {
 
 async fn system(name: String, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((name.as_str(), port)).await?.collect())
-}
-
-/// Up to the empty line, and what came after it already.
-async fn head(client: &mut (impl AsyncRead + Unpin)) -> Option<(String, Vec<u8>)> {
-    let mut read = Vec::with_capacity(1024);
-    loop {
-        if client.read_buf(&mut read).await.ok()? == 0 {
-            return None;
-        }
-        if let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
-            let rest = read.split_off(end + 4);
-            return Some((String::from_utf8(read).ok()?, rest));
-        }
-        if read.len() > request::LONGEST {
-            return None;
-        }
-    }
-}
-
-/// Until both have ended, or nothing goes either way.
-async fn relay(client: impl AsyncRead + AsyncWrite + Unpin, host: TcpStream) {
-    let (from_client, to_client) = split(client);
-    let (from_host, to_host) = split(host);
-    let beat = Beat { began: Instant::now(), last: AtomicU64::new(0) };
-    tokio::join!(one_way(from_client, to_host, &beat), one_way(from_host, to_client, &beat));
-}
-
-/// When something last went over a connection, in either direction.
-struct Beat {
-    began: Instant,
-    /// Milliseconds since it began.
-    last: AtomicU64,
-}
-
-impl Beat {
-    fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-}
-
-async fn one_way(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin, beat: &Beat) {
-    let mut buffer = vec![0; 16 << 10];
-    loop {
-        match timeout(IDLE, from.read(&mut buffer)).await {
-            Ok(Ok(count @ 1..)) => {
-                beat.last.store(beat.now(), Ordering::Relaxed);
-                if !matches!(timeout(IDLE, to.write_all(&buffer[..count])).await, Ok(Ok(()))) {
-                    break;
-                }
-            }
-            Ok(_) => break,
-            Err(_) => {
-                let idle = beat.now().saturating_sub(beat.last.load(Ordering::Relaxed));
-                if u128::from(idle) >= IDLE.as_millis() {
-                    break;
-                }
-            }
-        }
-    }
-    let _ = to.shutdown().await;
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::order::Report;
 use super::proxy::Pass;
 use super::text::Repair;
-use super::{Exit, Heard, family, ports};
+use super::{Exit, Heard, family};
 
 /// A flood comes in pieces of this size.
 const PIECE: usize = 16 << 10;
@@ -90,11 +90,6 @@ impl Running {
     pub fn unbounded(mut self) -> Self {
         self.most = usize::MAX;
         self
-    }
-
-    /// Ports that it listens on now, or something that it started. Blocks, shortly.
-    pub fn listens(&self) -> Vec<u16> {
-        self.session.map(ports::of).unwrap_or_default()
     }
 
     /// Hosts that it asked for and that are not on the list, so far.

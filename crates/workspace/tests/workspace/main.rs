@@ -13,6 +13,7 @@ mod diff;
 mod differences;
 mod edit;
 mod elsewhere;
+mod escape;
 mod faults;
 mod files;
 mod forget;

@@ -70,3 +70,53 @@ fn a_worktree_obeys_the_repository_that_it_shares() {
     let told = changed(&tree, "git config core.fsmonitor evil");
     assert_eq!(told, [path.join(".git/config").to_str().unwrap()]);
 }
+
+#[test]
+fn what_was_there_is_put_back_and_what_came_instead_can_be_too() {
+    for line in [
+        "git config core.fsmonitor evil",
+        "echo evil >.git/hooks/pre-commit; chmod +x .git/hooks/pre-commit",
+        "echo evil >.git/hooks/known; echo ../evil >.git/commondir",
+        "rm .git/hooks/known",
+        "chmod -x .git/hooks/known",
+        "rm -r .git/hooks; ln -s ../evil .git/hooks",
+        "rm .git/config; mkdir .git/config; touch .git/config/x",
+        "ln -sf /etc/passwd .git/config",
+    ] {
+        let (_folder, path) = repository();
+        let known = path.join(".git/hooks/known");
+        fs::write(&known, "known").unwrap();
+        fs::set_permissions(&known, fs::Permissions::from_mode(0o755)).unwrap();
+        let before = Obeyed::at(&path);
+        assert!(Command::new("bash").args(["-c", line]).current_dir(&path).status().unwrap().success(), "{line}");
+        let after = before.again();
+        let changed = before.differences(&after);
+        assert!(!changed.is_empty(), "{line}");
+        assert_eq!(before.put_back(&changed), [] as [PathBuf; 0], "{line}");
+        assert_eq!(before.changes(), [] as [PathBuf; 0], "{line}");
+        // A folder in the place of a file is nothing that git obeys, and stays away.
+        if !line.contains("mkdir") {
+            assert_eq!(after.put_back(&changed), [] as [PathBuf; 0], "{line}");
+            assert_eq!(after.changes(), [] as [PathBuf; 0], "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_repository_is_never_removed_and_a_link_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = Obeyed::at(folder.path());
+    git(folder.path(), &["init", "-q"]);
+    let own = folder.path().join(".git");
+    assert_eq!(before.put_back(&before.changes()), [own.clone()]);
+    assert!(own.join("HEAD").exists());
+
+    let (_folder, path) = repository();
+    let before = Obeyed::at(&path);
+    let config = path.join(".git/config");
+    fs::rename(path.join(".git"), path.join("away")).unwrap();
+    symlink("away", path.join(".git")).unwrap();
+    fs::write(&config, "evil").unwrap();
+    assert_eq!(before.put_back(&[config.clone()]), [config.clone()]);
+    assert_eq!(fs::read_to_string(config).unwrap(), "evil");
+}

@@ -14,7 +14,9 @@ use tolka_workspace::files::{FileError, Files};
 use super::field::Fields;
 use super::name::Name;
 use super::{Call, Scene, Tools};
-use super::{artifact, bash, delete, edit, glob, grep, list, mcp, outcome, patch, question, read, task, todo, write};
+use super::{
+    artifact, bash, delete, edit, glob, grep, list, mcp, outcome, patch, processes, question, read, task, todo, write,
+};
 use super::{webfetch, websearch};
 use crate::Gone;
 use crate::native::kind::kind_of;
@@ -150,6 +152,7 @@ impl Act<'_> {
             Name::WebFetch => webfetch::run(self, &fields).await,
             Name::WebSearch => websearch::run(self, &fields).await,
             Name::Task => task::run(self, &fields).await,
+            Name::Processes => processes::run(self, &fields).await,
         }
     }
 

@@ -2,6 +2,8 @@
 //! completed, as in OpenCode. What cannot be started is a failure.
 
 mod aftermath;
+mod background;
+mod guarded;
 
 use std::time::Duration;
 
@@ -12,11 +14,12 @@ use tolka_facts::event::OutputAppended;
 use tolka_workspace::command::{Exit, Heard, Job, Running, Shell};
 
 use super::act::{Act, Done, Stop};
-use super::field::{DESCRIPTION, Fields, TIMEOUT, WORKDIR};
+use super::field::{BACKGROUND, DESCRIPTION, Fields, TIMEOUT, WORKDIR};
 use super::outcome;
 use super::read::fields as map;
 use crate::Effect;
 use aftermath::Before;
+use guarded::Asking;
 
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -40,12 +43,15 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let title = description.clone().unwrap_or_else(|| line.clone());
     let metadata = json!({ "command": line, "description": description, "workdir": folder.to_string_lossy() });
     act.leave_command(&line, &folder, &title, metadata).await?;
+    if fields.flag(BACKGROUND) {
+        return background::run(act, line, folder, title).await;
+    }
     act.running_for_good(&title, &[]).await?;
     let before = Before::look(act).await?;
     let job = Job { line, workspace: act.workspace(), folder, time_limit };
     let running = act.tools.settings.shell.start(&job).map_err(Stop::failed)?;
     let mut running = Held { running: Some(running), effect: Some(act.scene.teller.effects().begin()) };
-    let mut printed = Printed { act, text: String::new() };
+    let mut printed = Printed { act, text: String::new(), note: None };
     let cancel = &act.scene.cancel;
     let exit = loop {
         let heard = tokio::select! {
@@ -57,7 +63,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             Some(Heard::Output(text)) => printed.tell(text).await?,
             Some(Heard::Ended(exit)) => break Some(exit),
             Some(Heard::Failed(words)) => {
-                before.tell_changes().await?;
+                before.tell_changes(Asking::Yes).await?;
                 return Err(Stop::Failed(words));
             }
             None => return Err(Stop::failed("the command was lost; what it did is not known")),
@@ -68,10 +74,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         return Err(Stop::Cancelled(Some(Box::new(done))));
     };
     drop(running);
-    before.tell_changes().await?;
+    printed.note = before.tell_changes(Asking::Yes).await?;
     act.tell_refused(&exit.refused).await?;
     let limits = Bounded { time: time_limit, shell: &act.tools.settings.shell };
-    Ok(done(printed.text, Some(&exit), title, description, &limits))
+    Ok(done(printed, Some(&exit), title, description, &limits))
 }
 
 /// Milliseconds; but nobody means less than a second, so such a number is of seconds.
@@ -121,6 +127,8 @@ impl Drop for Held {
 struct Printed<'a> {
     act: &'a Act<'a>,
     text: String,
+    /// What is to be said of what it did.
+    note: Option<String>,
 }
 
 impl Printed<'_> {
@@ -144,7 +152,8 @@ async fn cancelled(
         while let Some(Heard::Output(text)) = running.next().await {
             printed.tell(text).await?;
         }
-        before.tell_changes().await
+        printed.note = before.tell_changes(Asking::No).await?;
+        Ok::<(), Stop>(())
     };
     let grace = if act.scene.teller.cancel().is_fired() { GRACE } else { LONG_GRACE };
     match tokio::time::timeout(grace, rest).await {
@@ -153,7 +162,7 @@ async fn cancelled(
         Err(_) => tracing::debug!(call = %act.call.id, "a cancelled command left more to tell than there was time"),
     }
     let limits = Bounded { time: act.tools.settings.command, shell: &act.tools.settings.shell };
-    Ok(done(printed.text, None, title, description, &limits))
+    Ok(done(printed, None, title, description, &limits))
 }
 
 /// What a command had, for the words about what it did not get.
@@ -163,9 +172,15 @@ struct Bounded<'a> {
 }
 
 /// `None`: it was cancelled.
-fn done(text: String, exit: Option<&Exit>, title: String, description: Option<String>, limits: &Bounded<'_>) -> Done {
-    let mut output = text;
-    for note in exit.map(|exit| notes(exit, limits)).unwrap_or_default() {
+fn done(
+    printed: Printed<'_>,
+    exit: Option<&Exit>,
+    title: String,
+    description: Option<String>,
+    limits: &Bounded<'_>,
+) -> Done {
+    let Printed { text: mut output, note, .. } = printed;
+    for note in exit.map(|exit| notes(exit, limits)).unwrap_or_default().into_iter().chain(note) {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }

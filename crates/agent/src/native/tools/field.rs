@@ -14,6 +14,7 @@ pub(super) const ALL: &[&str] = &["replaceAll", "replace_all"];
 pub(super) const COMMAND: &[&str] = &["command", "cmd"];
 pub(super) const DESCRIPTION: &[&str] = &["description"];
 pub(super) const WORKDIR: &[&str] = &["workdir", "cwd", "directory"];
+pub(super) const BACKGROUND: &[&str] = &["run_in_background", "runInBackground", "background", "is_background"];
 pub(super) const TIMEOUT: &[&str] = &["timeout", "timeout_ms"];
 pub(super) const FOLDER: &[&str] = &["path", "dir_path", "directory"];
 pub(super) const RECURSIVE: &[&str] = &["recursive"];

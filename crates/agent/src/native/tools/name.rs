@@ -17,6 +17,7 @@ pub(super) enum Name {
     WebFetch,
     WebSearch,
     Task,
+    Processes,
 }
 
 /// What rules call the reading of what lies outside of the workspace.
@@ -38,7 +39,7 @@ pub fn permissions() -> Vec<&'static str> {
 
 impl Name {
     /// In the order in which a model is offered them.
-    pub(super) const ALL: [Name; 15] = [
+    pub(super) const ALL: [Name; 16] = [
         Name::Bash,
         Name::Read,
         Name::Write,
@@ -54,6 +55,7 @@ impl Name {
         Name::WebFetch,
         Name::WebSearch,
         Name::Task,
+        Name::Processes,
     ];
 
     /// Models do not agree on capitals.
@@ -78,14 +80,17 @@ impl Name {
             Name::WebFetch => "webfetch",
             Name::WebSearch => "websearch",
             Name::Task => "task",
+            Name::Processes => "processes",
         }
     }
 
     /// What rules call it.
     pub(super) fn permission(self) -> &'static str {
-        match self.changes_files() {
-            true => "edit",
-            false => self.as_str(),
+        match self {
+            // What runs was allowed to.
+            Name::Processes => Name::Bash.as_str(),
+            name if name.changes_files() => "edit",
+            name => name.as_str(),
         }
     }
 
@@ -102,7 +107,8 @@ impl Name {
             | Name::Artifact
             | Name::WebFetch
             | Name::WebSearch
-            | Name::Task => false,
+            | Name::Task
+            | Name::Processes => false,
         }
     }
 }

@@ -22,13 +22,14 @@ impl Name {
             Name::Bash => (
                 "Runs a command line in bash, in the workspace, and gives back what it prints and its exit code. Each call \
                  is a shell of its own: a `cd` does not last, so use `workdir`. It has no terminal and no input; what it \
-                 leaves running in the background is ended with it. Use read, grep, glob, list, edit and write for files \
+                 leaves running is ended with it. For a server or a watcher use `run_in_background`. Use read, grep, glob, list, edit and write for files \
                  instead of cat, grep, find, ls, sed and echo.",
                 json!({
                     "command": text("The command line."),
                     "description": text("What it does, in 5 to 10 words."),
                     "workdir": text("The folder it runs in. Default: the workspace."),
                     "timeout": number("Milliseconds after which it is ended, for a command that takes long; at most 600000."),
+                    "run_in_background": { "type": "boolean", "description": "It goes on beside your work; see the tool processes." },
                 }),
                 &["command", "description"],
             ),
@@ -192,6 +193,15 @@ impl Name {
                     "task_id": text("Only to go on with an earlier one: the session_id that its result named."),
                 }),
                 &["description", "prompt", "subagent_type"],
+            ),
+            Name::Processes => (
+                "Commands that you started in the background: lists them, gives what one printed since you last looked, ends \
+                 one. They end with the session.",
+                json!({
+                    "action": choice(&["list", "output", "kill"]),
+                    "process": text("Which one, as bash or `list` named it."),
+                }),
+                &["action"],
             ),
         }
     }

@@ -1,8 +1,8 @@
 //! The proxy in front of a host of our own, by names that a look-up of our own knows.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
 use super::*;
 

@@ -1,7 +1,6 @@
 //! What a command changed: found by looking before and after it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use tolka_facts::Draft;
 use tolka_facts::event::{FileOperation, Noticed, Severity};
@@ -12,12 +11,10 @@ use tolka_workspace::obeyed::Obeyed;
 
 use super::super::act::{Act, Stop};
 use super::super::change::{Change, Content};
+use super::guarded::{self, Asking};
 
 /// Files that are told of one command; somebody who unpacks an archive does not want to see them all.
 const MOST: usize = 1_000;
-
-/// Of what git obeys, in one notice.
-const NAMED: usize = 10;
 
 /// The workspace before a command.
 pub(super) struct Before<'a> {
@@ -37,19 +34,18 @@ impl<'a> Before<'a> {
         Ok(Before { act, look, kept, obeyed })
     }
 
-    pub(super) async fn tell_changes(self) -> Result<(), Stop> {
+    /// Gives back what the model should know of it.
+    pub(super) async fn tell_changes(self, asking: Asking) -> Result<Option<String>, Stop> {
         let Before { act, look, kept, obeyed } = self;
+        // First: somebody may be about to use git.
+        let note = guarded::look_after(act, obeyed, asking).await?;
         let workspace = act.workspace();
         let found = act.doing(move || {
             let now = Look::at(&workspace);
             let is_partial = look.is_partial() || now.is_partial();
-            (look.changes(&now), is_partial, obeyed.changes(), look)
+            (look.changes(&now), is_partial, look)
         });
-        let (changes, is_partial, obeyed, look) = found.await?;
-        // First: somebody may be about to use git.
-        if !obeyed.is_empty() {
-            act.notice(Severity::Warning, "A command changed what git obeys", told_obeyed(act, &obeyed)).await?;
-        }
+        let (changes, is_partial, look) = found.await?;
         let left_out = changes.len().saturating_sub(MOST);
         let told = &changes[..changes.len() - left_out];
         let mut saved = saved(act, told, &kept, &look).await;
@@ -67,21 +63,8 @@ impl<'a> Before<'a> {
                          deletes is not told, and changes of some are missed.";
             act.notice(Severity::Warning, "Not all that commands change is told", words.to_owned()).await?;
         }
-        Ok(())
+        Ok(note)
     }
-}
-
-fn told_obeyed(act: &Act<'_>, changed: &[PathBuf]) -> String {
-    let name = |path: &PathBuf| path.strip_prefix(&act.tools.workspace).unwrap_or(path).display().to_string();
-    let names: Vec<String> = changed.iter().take(NAMED).map(name).collect();
-    let more = match changed.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let names = names.join(", ");
-    format!(
-        "Changed: {names}{more}. Git runs programs that are named there. Look at it before you use git in this folder."
-    )
 }
 
 impl Act<'_> {
@@ -99,7 +82,7 @@ impl Act<'_> {
         self.notice(Severity::Warning, "A command wanted to reach a host that is not allowed", words).await
     }
 
-    async fn notice(&self, severity: Severity, title: &str, description: String) -> Result<(), Stop> {
+    pub(super) async fn notice(&self, severity: Severity, title: &str, description: String) -> Result<(), Stop> {
         let notice = Noticed { severity, title: title.to_owned(), description: Some(description) };
         Ok(self.scene.teller.tell(Draft::tolka(notice)).await?)
     }
