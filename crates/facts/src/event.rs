@@ -513,6 +513,8 @@ pub enum KeptWhy {
     NotSaved,
     /// The system did not let it be written or removed.
     Refused,
+    /// The disk is full.
+    NoRoom,
 }
 
 /// What a client says about files that would be kept as conflicts.
@@ -666,6 +668,17 @@ pub enum FileOperation {
     Create,
     Update,
     Delete,
+}
+
+impl FileOperation {
+    /// What became of a file, in the words that git's clients know, AgentSmithy's and OpenCode's among them.
+    pub fn status(self) -> &'static str {
+        match self {
+            FileOperation::Create => "added",
+            FileOperation::Update => "modified",
+            FileOperation::Delete => "deleted",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -109,8 +109,8 @@ impl<'a> Mark<'a> {
     /// The marks that a fact sets, all at its own place. The tip is the session's after the fact.
     pub fn of(fact: &'a Fact, tip: &Tip) -> impl Iterator<Item = Mark<'a>> + use<'a> {
         let one = |mark| [Some(mark), None, None];
-        let saved =
-            |checkpoint: Option<&'a str>| [checkpoint.map(|_| Mark::Point(fact.seq)), checkpoint.map(Mark::Checkpoint)];
+        let here = fact.event.checkpoints().here;
+        let (point, checkpoint) = (here.map(|_| Mark::Point(fact.seq)), here.map(Mark::Checkpoint));
         let marks = match &fact.event {
             Event::PromptQueued(e) => {
                 [Some(Mark::Prompt(&e.turn)), Some(Mark::Message(&e.message)), e.key.as_deref().map(Mark::Key)]
@@ -119,20 +119,10 @@ impl<'a> Mark<'a> {
             Event::CompactionStarted(_) | Event::CompactionEnded(_) => {
                 [compaction_message(fact, tip).map(|_| Mark::Summary(fact)), None, None]
             }
-            Event::TurnStarted(e) => {
-                let [point, checkpoint] = saved(e.checkpoint.as_deref());
-                [Some(Mark::TurnStart(&e.turn)), point, checkpoint]
-            }
-            Event::CheckpointSaved(e) => {
-                let [point, checkpoint] = saved(Some(&e.checkpoint));
-                [point, checkpoint, None]
-            }
-            Event::Approved(e) => [Some(Mark::Point(fact.seq)), Some(Mark::Checkpoint(&e.checkpoint)), None],
-            Event::Unrewound(e) => [Some(Mark::Point(fact.seq)), e.after.as_deref().map(Mark::Checkpoint), None],
-            Event::SessionForked(e) => {
-                let [point, checkpoint] = saved(e.checkpoint.as_deref());
-                [point, checkpoint, None]
-            }
+            Event::TurnStarted(e) => [Some(Mark::TurnStart(&e.turn)), point, checkpoint],
+            Event::CheckpointSaved(_) | Event::Approved(_) | Event::SessionForked(_) => [point, checkpoint, None],
+            // A point in any case: from there on the files may be others.
+            Event::Unrewound(_) => [Some(Mark::Point(fact.seq)), checkpoint, None],
             Event::TurnEnded(e) => one(Mark::TurnEnd(&e.turn)),
             Event::PromptSteered(e) => one(Mark::Steered(&e.turn)),
             // An update that comes late changes nothing, and a tip does not know its call.
@@ -146,9 +136,7 @@ impl<'a> Mark<'a> {
             Event::PermissionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::QuestionAnswered(e) => one(Mark::Answer(&e.request)),
             Event::MessageHidden(e) => one(Mark::Hidden(&e.message)),
-            Event::Rewound(e) => {
-                [Some(Mark::Rewound(fact.seq)), Some(Mark::Point(fact.seq)), e.after.as_deref().map(Mark::Checkpoint)]
-            }
+            Event::Rewound(_) => [Some(Mark::Rewound(fact.seq)), Some(Mark::Point(fact.seq)), checkpoint],
             Event::SessionChosen(_) => one(Mark::Chosen),
             _ => [None; 3],
         };

@@ -147,7 +147,11 @@ impl From<SessionError> for Fault {
             | SessionError::AlreadyThere
             | SessionError::FolderGoes(_)
             | SessionError::CheckpointsOff => Fault::Conflict(message),
-            SessionError::Checkpoint(_) => Fault::Failed(message),
+            SessionError::Checkpoint(error) if error.is_full() => {
+                tracing::error!(%error, "a disk is full");
+                Fault::Storage("The disk is full; nothing was changed. Make room and try again.".to_owned())
+            }
+            SessionError::Checkpoint(_) | SessionError::HalfDone(_) => Fault::Failed(message),
             SessionError::ShuttingDown => Fault::Unavailable(message),
             SessionError::Journal(error) => error.into(),
         }

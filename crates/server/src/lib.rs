@@ -5,7 +5,6 @@
 
 mod agentsmithy;
 mod app;
-mod changed;
 mod fault;
 mod guard;
 mod late;

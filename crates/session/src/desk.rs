@@ -115,7 +115,8 @@ impl Desk {
         self.0.ids.session(Time::now())
     }
 
-    /// Takes up what a crash left: open turns end as interrupted, queues go on, and forks that were not finished go.
+    /// Takes up what a crash left: open turns end as interrupted, queues go on, forks that were not finished go, and
+    /// sessions hear which files a restore moved beside them.
     pub async fn recover(&self) -> Result<usize, SessionError> {
         let rows = self.0.journal.sessions(SessionQuery { open: true, ..SessionQuery::default() }).await?;
         let mut recovered = 0;
@@ -135,6 +136,9 @@ impl Desk {
                 tracing::warn!(%error, "folders of forks that are gone may be left");
             }
         })?;
+        if let Err(error) = self.tell_what_was_not_told().await {
+            tracing::warn!(%error, "sessions may not know that a restore moved files");
+        }
         Ok(recovered)
     }
 

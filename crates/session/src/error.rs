@@ -61,6 +61,8 @@ pub enum SessionError {
     FolderGoes(String),
     #[error("checkpoints are switched off on this server")]
     CheckpointsOff,
+    #[error("what was restored cannot be known or taken back: {0}; look at the files")]
+    HalfDone(String),
     #[error(transparent)]
     Checkpoint(#[from] Arc<CheckpointError>),
     #[error(transparent)]

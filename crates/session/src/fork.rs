@@ -230,7 +230,7 @@ impl Making {
     /// Snapshots that the facts name are held for this session too, before anybody can read of them. Those that are gone
     /// are not named.
     async fn hold_checkpoints(&self, copied: &mut Vec<Copied>) {
-        let named: Vec<String> = copied.iter().filter_map(|(_, draft)| checkpoint_of(&draft.event)).cloned().collect();
+        let named: Vec<String> = copied.iter().flat_map(|(_, draft)| draft.event.checkpoints().all()).map(str::to_owned).collect();
         if named.is_empty() || self.holds(&named).await {
             return;
         }
@@ -240,7 +240,7 @@ impl Making {
                 lost.insert(commit);
             }
         }
-        let is_lost = |event: &Event| checkpoint_of(event).is_some_and(|commit| lost.contains(commit));
+        let is_lost = |event: &Event| event.checkpoints().all().any(|commit| lost.contains(commit));
         copied.retain(|(_, draft)| !matches!(draft.event, Event::CheckpointSaved(_)) || !is_lost(&draft.event));
         for (_, draft) in copied.iter_mut().filter(|(_, draft)| is_lost(&draft.event)) {
             if let Event::TurnStarted(started) = &mut draft.event {
@@ -269,14 +269,6 @@ impl Making {
                 None
             }
         }
-    }
-}
-
-fn checkpoint_of(event: &Event) -> Option<&String> {
-    match event {
-        Event::TurnStarted(e) => e.checkpoint.as_ref(),
-        Event::CheckpointSaved(e) => Some(&e.checkpoint),
-        _ => None,
     }
 }
 

@@ -166,24 +166,25 @@ impl Study {
 impl History {
     async fn point(&self, seq: u64) -> Result<Option<Point>, SessionError> {
         let Some(fact) = self.fact(seq).await? else { return Ok(None) };
-        let (checkpoint, kind, changes) = match &fact.event {
-            Event::TurnStarted(e) => (e.checkpoint.clone(), self.before_turn(&e.turn).await?, None),
+        let Some(checkpoint) = fact.event.checkpoints().here.map(str::to_owned) else { return Ok(None) };
+        let (kind, changes) = match &fact.event {
+            Event::TurnStarted(e) => (self.before_turn(&e.turn).await?, None),
             Event::CheckpointSaved(e) => {
                 let kind = match (e.moment, &e.turn) {
                     (Some(Moment::AfterTurn), Some(turn)) => PointKind::AfterTurn { turn: turn.clone() },
                     (Some(Moment::BeforeRewind), _) => PointKind::BeforeRewind,
                     _ => PointKind::Asked,
                 };
-                (Some(e.checkpoint.clone()), kind, e.changes.clone())
+                (kind, e.changes.clone())
             }
-            Event::Rewound(e) => (e.after.clone(), PointKind::AfterRewind, e.changes.clone()),
-            Event::Unrewound(e) => (e.after.clone(), PointKind::AfterRewind, e.changes.clone()),
-            Event::Approved(e) => (Some(e.checkpoint.clone()), PointKind::Approved { words: e.message.clone() }, None),
-            Event::SessionForked(e) => (e.checkpoint.clone(), PointKind::Forked, None),
+            Event::Rewound(e) => (PointKind::AfterRewind, e.changes.clone()),
+            Event::Unrewound(e) => (PointKind::AfterRewind, e.changes.clone()),
+            Event::Approved(e) => (PointKind::Approved { words: e.message.clone() }, None),
+            Event::SessionForked(_) => (PointKind::Forked, None),
             _ => return Ok(None),
         };
         let time = fact.time;
-        Ok(checkpoint.map(|checkpoint| Point { seq, time, checkpoint, kind, changes }))
+        Ok(Some(Point { seq, time, checkpoint, kind, changes }))
     }
 
     async fn before_turn(&self, turn: &TurnId) -> Result<PointKind, SessionError> {

@@ -118,7 +118,9 @@ impl Desk {
         };
         let now = study.look("Before a look at what would go back").await?;
         let plan = study.plan((target, &now.commit), request.overwrite.clone(), Some(goal.since)).await?;
-        Ok(Preview { checkpoint, message, files: plan.steps, kept: plan.kept, messages })
+        let store = study.store()?;
+        let would = store.checkpoints.look(&store.folder.named, &plan).await.map_err(checkpoint_error)?;
+        Ok(Preview { checkpoint, message, files: would.done, kept: would.kept, messages })
     }
 
     /// Prompts and answers that a rewind would hide.

@@ -127,15 +127,17 @@ fn push(out: &mut String, sign: char, line: &str) {
 /// The lines above the hunks. Only a file that is made or removed empty needs git's own: it has no hunk.
 fn header(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let (a, b) = names(path, before.is_some(), after.is_some());
-    let both = || {
-        let (a, b) = (name("a/", path), name("b/", path));
-        format!("diff --git {} {}", a.trim_end_matches('\t'), b.trim_end_matches('\t'))
-    };
     match (before, after) {
-        (None, Some("")) => format!("{}\nnew file mode 100644\n", both()),
-        (Some(""), None) => format!("{}\ndeleted file mode 100644\n", both()),
+        (None, Some("")) => format!("{}new file mode 100644\n", git_line(path)),
+        (Some(""), None) => format!("{}deleted file mode 100644\n", git_line(path)),
         _ => format!("--- {a}\n+++ {b}\n"),
     }
+}
+
+/// What git begins a diff with that says more than what lines differ.
+pub(crate) fn git_line(path: &str) -> String {
+    let (a, b) = (name("a/", path), name("b/", path));
+    format!("diff --git {} {}\n", a.trim_end_matches('\t'), b.trim_end_matches('\t'))
 }
 
 fn names(path: &str, was: bool, is: bool) -> (String, String) {

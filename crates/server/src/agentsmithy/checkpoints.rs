@@ -14,7 +14,6 @@ use tolka_workspace::names::told;
 
 use super::{Answered, find};
 use crate::app::App;
-use crate::changed::status;
 use crate::fault::Fault;
 use crate::request::json_body;
 
@@ -80,7 +79,7 @@ pub(super) async fn session(State(app): State<App>, Path(id): Path<String>) -> A
 fn changed_file(FileDiff { change, patch, before, is_too_large }: &FileDiff) -> Value {
     json!({
         "path": told(&change.path),
-        "status": status(change.operation),
+        "status": change.operation.status(),
         "additions": change.added,
         "deletions": change.removed,
         "diff": patch,
@@ -123,7 +122,9 @@ pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body
     .into_response())
 }
 
-pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>) -> Answered {
+/// It takes nothing; whoever sends something else than an object may mean another route.
+pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    json_body(body).await?;
     let dialog = find(&app, &id).await?.head.id;
     let done = app.desk.reset(&dialog).await.map_err(|error| refused(&dialog, error))?;
     let new_session = session_name(&app.desk.tip(&dialog).await?);
@@ -133,7 +134,7 @@ pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>) -> Ans
 
 /// What was done and what was not: the real server restores what it can and says nothing of the rest.
 fn with_files(mut shown: Value, done: &Rewinding) -> Value {
-    let file = |Step { path, operation, .. }: &Step| json!({ "path": told(path), "status": status(*operation) });
+    let file = |Step { path, operation, .. }: &Step| json!({ "path": told(path), "status": operation.status() });
     let kept = |Kept { path, why }: &Kept| json!({ "path": told(path), "why": why, "message": because(*why) });
     shown["files"] = done.files.iter().map(file).collect();
     shown["kept"] = done.kept.iter().map(kept).collect();
@@ -147,6 +148,7 @@ fn because(why: KeptWhy) -> &'static str {
         KeptWhy::Moved => "It changed while files were restored: it was left as it is.",
         KeptWhy::NotSaved => "No checkpoint holds it: it was left as it is.",
         KeptWhy::Refused => "The system did not let it be changed.",
+        KeptWhy::NoRoom => "The disk is full: it was left as it is.",
     }
 }
 

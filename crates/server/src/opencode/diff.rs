@@ -11,7 +11,6 @@ use tolka_workspace::names::told;
 use super::query::Params;
 use super::{Answered, session_row};
 use crate::app::App;
-use crate::changed::status;
 
 /// Of the turn of a message, or without one of the session, up to the files as they are now. A session that has no
 /// snapshot yet has changed nothing.
@@ -40,6 +39,6 @@ fn shape(FileDiff { change, patch, .. }: &FileDiff) -> Value {
         "patch": patch.as_deref().unwrap_or_default(),
         "additions": change.added,
         "deletions": change.removed,
-        "status": status(change.operation),
+        "status": change.operation.status(),
     })
 }

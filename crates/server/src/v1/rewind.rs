@@ -57,7 +57,8 @@ pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body
     Ok(Json(json!({ "checkpoint": checkpoint, "points": points, "settled": settled })))
 }
 
-pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>) -> Answered {
+pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
+    only(&json_body(body).await?, &[])?;
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
     let mut shown = done(&app.desk.reset(&session).await?);
@@ -129,7 +130,8 @@ fn only(body: &Value, known: &[&str]) -> Result<(), Fault> {
     match unknown {
         Some(name) => {
             let name: String = name.chars().take(40).collect();
-            Err(Fault::BadRequest(format!("`{name}` means nothing here; there are: {}.", known.join(", "))))
+            let there = if known.is_empty() { "it takes no fields".to_owned() } else { format!("there are: {}", known.join(", ")) };
+            Err(Fault::BadRequest(format!("`{name}` means nothing here; {there}.")))
         }
         None => Ok(()),
     }
@@ -183,5 +185,6 @@ fn words(why: KeptWhy) -> &'static str {
         KeptWhy::Moved => "It changed while the files were going back.",
         KeptWhy::NotSaved => "It is in no checkpoint: it was too large, unreadable or ignored.",
         KeptWhy::Refused => "The system did not let it be written or removed.",
+        KeptWhy::NoRoom => "The disk is full. Make room, then go back again.",
     }
 }

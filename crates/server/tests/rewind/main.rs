@@ -4,6 +4,7 @@
 
 mod agentsmithy;
 mod failures;
+mod full;
 #[path = "../onyx/house.rs"]
 #[allow(dead_code, reason = "it serves the tests of another family as well")]
 mod house;

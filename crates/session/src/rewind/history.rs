@@ -72,8 +72,8 @@ impl History {
     }
 
     fn moment(&self, fact: &Fact) -> Option<Moment> {
-        let (commit, kind) = match &fact.event {
-            Event::TurnStarted(e) => (e.checkpoint.clone(), Kind::Started { wrote: HashMap::new() }),
+        let kind = match &fact.event {
+            Event::TurnStarted(_) => Kind::Started { wrote: HashMap::new() },
             Event::CheckpointSaved(e) if e.moment == Some(Why::AfterTurn) => {
                 let company = match (e.late, e.beside.is_empty()) {
                     (true, _) => Company::Anybody,
@@ -82,17 +82,17 @@ impl History {
                     (false, true) => Company::Alone,
                 };
                 let told = e.changes.as_ref().map(|changes| known(changes, company)).unwrap_or_default();
-                (Some(e.checkpoint.clone()), Kind::Ended { told, company })
+                Kind::Ended { told, company }
             }
-            Event::CheckpointSaved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
-            Event::Approved(e) => (Some(e.checkpoint.clone()), Kind::Rest),
-            Event::SessionForked(e) => (e.checkpoint.clone(), Kind::Forked),
-            Event::Rewound(Rewound { checkpoint: Some(target), files, after, changes, .. })
-            | Event::Unrewound(Unrewound { checkpoint: Some(target), files, after, changes, .. }) => {
-                (after.clone(), restored(target, files, changes.as_ref()))
+            Event::CheckpointSaved(_) | Event::Approved(_) => Kind::Rest,
+            Event::SessionForked(_) => Kind::Forked,
+            Event::Rewound(Rewound { checkpoint: Some(target), files, changes, .. })
+            | Event::Unrewound(Unrewound { checkpoint: Some(target), files, changes, .. }) => {
+                restored(target, files, changes.as_ref())
             }
             _ => return None,
         };
+        let commit = fact.event.checkpoints().here.map(str::to_owned);
         Some(Moment { seq: fact.seq, time: fact.time, commit, kind })
     }
 
@@ -170,6 +170,21 @@ impl History {
                 return Ok(first);
             }
             before = first;
+        }
+    }
+
+    /// Whether there is such a fact since then.
+    pub(crate) async fn has_since(&self, since: Time, is_it: impl Fn(&Fact) -> bool) -> Result<bool, JournalError> {
+        let (scope, mut after) = (Scope::Session(self.session.clone()), self.place_at(since).await?.saturating_sub(1));
+        loop {
+            let page = self.journal.read(&scope, after, PAGE).await?;
+            if page.iter().any(|entry| is_it(&entry.fact)) {
+                return Ok(true);
+            }
+            match page.last() {
+                Some(entry) => after = entry.place,
+                None => return Ok(false),
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use tolka_facts::{Draft, Tip};
 use tolka_workspace::checkpoint::Plan;
 
 use super::job::{Beside, Job};
+use super::notes::Moved;
 use super::prepare::Study;
 use super::work::{Done, Setback, give_up, restore, resume};
 use super::{History, Rewinding};
@@ -113,7 +114,7 @@ impl Actor {
             }
             Err(Setback::Lost(error)) => {
                 let message = format!("What was restored cannot be known or taken back: {error}.");
-                self.fail_rewind(restoring, message, error).await;
+                self.fail_rewind(restoring, message, SessionError::HalfDone(error.to_string())).await;
             }
         }
     }
@@ -133,7 +134,7 @@ impl Actor {
         }));
         self.clerk.append_or_keep(drafts).await;
         // A desk that shuts down tells nobody any more.
-        let _ = self.desk.spawn_task(self.desk.clone().tell_neighbours(history, done.restored.done.clone()));
+        let _ = self.desk.spawn_task(self.desk.clone().tell_neighbours(Moved::by(history, done.restored.done.clone()), None));
         let rewinding = done.answer(started, expected);
         reply.into_iter().for_each(|reply| answer(reply, Ok(rewinding.clone())));
         self.delete_for(deleting).await;

@@ -1,5 +1,6 @@
 //! What differs between two snapshots.
 
+mod patch;
 mod raw;
 mod texts;
 
@@ -15,7 +16,6 @@ use super::files::blocking;
 use super::git::{Git, Halt};
 use super::place::Place;
 use super::{CheckpointError, Checkpoints, READING, is_name};
-use crate::diff::unified;
 use crate::names::told;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub struct FileChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileDiff {
     pub change: FileChange,
-    /// A unified diff, empty if only the mode changed. `None` of a file that is no text, or too large for one.
+    /// A unified diff, with what git says of modes and links. `None` of a file that is no text, or too large for one, unless
+    /// only its mode changed.
     pub patch: Option<String>,
     /// What it held before; `None` if it was not there, is no text or too large.
     pub before: Option<String>,
@@ -123,16 +124,13 @@ impl From<Difference> for FileChange {
 fn diff(difference: Difference, texts: texts::Texts) -> FileDiff {
     let texts::Texts { before, after, is_too_large } = texts;
     let (is_there, is_still) = (difference.was.is_some(), difference.is.is_some());
-    let mut change = FileChange::from(difference);
+    let mut change = FileChange::from(difference.clone());
     let text = |bytes: Option<Vec<u8>>| bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let (before, after) = (text(before), text(after));
     // Git goes by the first bytes alone.
     change.is_binary |= !is_too_large && (before.is_some() != is_there || after.is_some() != is_still);
-    if is_too_large || change.is_binary {
-        let before = before.filter(|_| !change.is_binary);
-        return FileDiff { change, patch: None, before, is_too_large };
-    }
-    let path = told(&change.path);
-    let patch = Some(unified(&path, before.as_deref(), after.as_deref()).text);
+    let is_text = !is_too_large && !change.is_binary;
+    let patch = patch::patch(&told(&change.path), &difference, before.as_deref(), after.as_deref(), is_text);
+    let before = before.filter(|_| !change.is_binary);
     FileDiff { change, patch, before, is_too_large }
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use tokio::task::JoinError;
 
+/// The system's words, as git repeats them.
+const FULL: &[&str] = &["No space left on device", "Disk quota exceeded", "File too large"];
+
 /// Why there is no checkpoint, and what a person can do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckpointError {
@@ -39,6 +42,8 @@ pub enum CheckpointError {
     TooManyLeftOut { first: PathBuf, count: u64 },
     #[error("{commit} is no checkpoint of this workspace")]
     Unknown { commit: String },
+    #[error("the disk that has {} is full; nothing was changed", path.display())]
+    NoRoom { path: PathBuf },
     #[error("git {command} failed: {words}")]
     Git { command: String, words: String },
     #[error("{} cannot be written: {error}; see that the disk has room and that the folder is the server's", path.display())]
@@ -51,8 +56,23 @@ impl CheckpointError {
         |error| CheckpointError::Storage { path, error }
     }
 
+    /// A disk is full, or somebody has used up what they may have of it.
+    pub fn is_full(&self) -> bool {
+        match self {
+            CheckpointError::NoRoom { .. } => true,
+            CheckpointError::Storage { error, .. } => is_full(error),
+            CheckpointError::Git { words, .. } => FULL.iter().any(|full| words.contains(full)),
+            _ => false,
+        }
+    }
+
     pub(super) fn ended_badly(error: &JoinError) -> Self {
         tracing::error!(%error, "the task of a checkpoint ended badly");
         CheckpointError::Stopped
     }
+}
+
+pub(super) fn is_full(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }

@@ -7,6 +7,7 @@ mod blobs;
 mod carry;
 mod check_out;
 mod lasting;
+mod look;
 mod part;
 mod stays;
 mod there;
@@ -75,26 +76,30 @@ impl Checkpoints {
             fates
         });
         let fates = fates.await?;
-        let mut restored = Restored { done: Vec::new(), kept: plan.kept.clone() };
-        let hidden = match fates.iter().any(|(_, fate)| *fate == Fate::Met) {
-            true => hidden_at(&git, &plan.now).await,
-            false => Rules::default(),
-        };
-        let mut fates: HashMap<PathBuf, Fate> = fates.into_iter().collect();
-        for step in &plan.steps {
-            let why = match fates.remove(&step.path).unwrap_or(Fate::Done) {
-                Fate::Done => {
-                    restored.done.push(step.clone());
-                    continue;
-                }
-                // It has been there, and nobody saw it.
-                Fate::Met if hidden.hide(&step.path) => KeptWhy::NotSaved,
-                Fate::Met | Fate::Moved => KeptWhy::Moved,
-                Fate::Refused => KeptWhy::Refused,
-            };
-            restored.kept.push(Kept { path: step.path.clone(), why });
+        let is = |wanted: Fate| fates.iter().any(|(_, fate)| *fate == wanted);
+        if is(Fate::NoRoom) && !is(Fate::Done) {
+            return Err(CheckpointError::NoRoom { path: workspace.to_owned() });
         }
-        Ok(restored)
+        Ok(told(&git, plan, fates).await)
+    }
+
+    /// What [`Checkpoints::restore`] would come to, by what is there now. Nothing is touched.
+    pub async fn look(&self, workspace: &Path, plan: &Plan) -> Result<Restored, CheckpointError> {
+        let (_wanted, halt) = Halt::within(LOOKING);
+        let Reader { git, place } = self.reader(workspace, &[&plan.target, &plan.now], &halt).await?;
+        let paths: Vec<PathBuf> = plan.steps.iter().map(|step| step.path.clone()).collect();
+        let (differences, stays) =
+            tokio::join!(between(&git, &plan.now, &plan.target, &paths, &halt), stays(&git, plan, &halt));
+        let (tasks, stays) = (tasks(plan, differences?), stays?);
+        let (stop, folder) = (Stop::default(), place.workspace);
+        let stopped = stop.0.clone();
+        let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
+        let fates = blocking(move || {
+            let root = Folder::open(&folder).map_err(|error| unusable(folder.clone(), error))?;
+            let modes = Modes::default();
+            Carry::new(&root, &store, String::new(), stopped, &modes)?.look(&folder, &tasks, &stays)
+        });
+        Ok(told(&git, plan, fates.await?).await)
     }
 
     /// Lets another session in the same folder hold snapshots as its own.
@@ -116,6 +121,32 @@ impl Checkpoints {
         let lines: String = names.iter().map(|name| format!("update {} {name}\n", keep.of(name))).collect();
         reader.git.run(&["update-ref", "--stdin"], lines.as_bytes(), &halt).await.map(drop)
     }
+}
+
+/// What became of each step.
+async fn told(git: &Git, plan: &Plan, fates: Vec<(PathBuf, Fate)>) -> Restored {
+    let mut restored = Restored { done: Vec::new(), kept: plan.kept.clone() };
+    let hidden = match fates.iter().any(|(_, fate)| *fate == Fate::Met) {
+        true => hidden_at(git, &plan.now).await,
+        false => Rules::default(),
+    };
+    let mut fates: HashMap<PathBuf, Fate> = fates.into_iter().collect();
+    for step in &plan.steps {
+        let why = match fates.remove(&step.path).unwrap_or(Fate::Done) {
+            Fate::Done => {
+                restored.done.push(step.clone());
+                continue;
+            }
+            // It has been there, and nobody saw it.
+            Fate::Met if hidden.hide(&step.path) => KeptWhy::NotSaved,
+            Fate::Unsaved => KeptWhy::NotSaved,
+            Fate::Met | Fate::Moved => KeptWhy::Moved,
+            Fate::Refused => KeptWhy::Refused,
+            Fate::NoRoom => KeptWhy::NoRoom,
+        };
+        restored.kept.push(Kept { path: step.path.clone(), why });
+    }
+    restored
 }
 
 /// What could not be seen. The time that the restore had for looking may be long over, and what it did is done: without an

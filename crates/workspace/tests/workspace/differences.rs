@@ -10,7 +10,7 @@ use tolka_facts::event::FileOperation;
 use tolka_workspace::CheckpointError;
 use tolka_workspace::checkpoint::FileChange;
 
-use crate::house::House;
+use crate::house::{House, disk, git};
 
 fn change(path: &str, operation: FileOperation, added: u64, removed: u64) -> FileChange {
     FileChange { path: path.into(), operation, added, removed, is_binary: false }
@@ -102,6 +102,60 @@ async fn diffs_have_texts_and_say_why_not() {
     }
     assert_eq!(of("empty").before, None);
     assert!(of("empty").patch.as_deref().unwrap().contains("new file mode"));
+}
+
+#[tokio::test]
+async fn diffs_show_modes_and_links_as_git_does() {
+    let house = House::new();
+    let set = |path: &str, mode| {
+        fs::set_permissions(house.workspace.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    house.write("both", "one\n");
+    house.write("mode", "x\n");
+    house.write("binary", [0, 1, 2]);
+    house.write("private", "x\n");
+    house.write("kind", "a file\n");
+    house.write("gone.sh", "#!\n");
+    set("gone.sh", 0o755);
+    symlink("old", house.workspace.join("moved")).unwrap();
+    let from = house.commit().await;
+    house.write("both", "two\n");
+    for path in ["both", "mode", "binary"] {
+        set(path, 0o755);
+    }
+    set("private", 0o600);
+    for path in ["kind", "gone.sh", "moved"] {
+        house.remove(path);
+    }
+    symlink("target", house.workspace.join("kind")).unwrap();
+    symlink("new", house.workspace.join("moved")).unwrap();
+    symlink("nowhere", house.workspace.join("link")).unwrap();
+    house.write("new.sh", "");
+    set("new.sh", 0o755);
+    let to = house.commit().await;
+    let diffs = house.checkpoints.diffs(&house.workspace, &from, &to, None).await.unwrap();
+    let of = |path: &str| {
+        let found = diffs.iter().find(|diff| diff.change.path == Path::new(path));
+        found.unwrap().patch.clone().unwrap_or_default()
+    };
+    let modes = "old mode 100644\nnew mode 100755\n";
+    for path in ["mode", "binary"] {
+        assert_eq!(of(path), format!("diff --git a/{path} b/{path}\n{modes}"));
+    }
+    assert_eq!(of("both"), format!("diff --git a/both b/both\n{modes}--- a/both\n+++ b/both\n@@ -1 +1 @@\n-one\n+two\n"));
+    assert_eq!(of("private"), "", "git has no word for it");
+    assert!(of("link").starts_with("diff --git a/link b/link\nnew file mode 120000\n--- /dev/null\n"), "{}", of("link"));
+    assert!(of("moved").contains(" 120000\n--- a/moved\n+++ b/moved\n"), "{}", of("moved"));
+    assert!(of("kind").contains("deleted file mode 100644\n") && of("kind").contains("new file mode 120000\n"));
+
+    // Stock git makes one of the other.
+    let copy = house.data.join("copy");
+    house.checkpoints.check_out(&house.workspace, &from, &copy).await.unwrap();
+    let patch = house.data.join("patch");
+    let whole: String = diffs.iter().map(|diff| diff.patch.clone().unwrap()).collect();
+    fs::write(&patch, whole).unwrap();
+    git(&copy, &["apply", patch.to_str().unwrap()]);
+    assert_eq!(disk(&copy), disk(&house.workspace));
 }
 
 #[tokio::test]

@@ -112,6 +112,34 @@ async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
     assert_eq!(sizes.lines().collect::<Vec<_>>(), expected);
 }
 
+/// A budget may be too small for what git is given at once when it goes well: it begins with little.
+#[tokio::test]
+async fn a_first_snapshot_gets_further_with_each_try_however_soon_it_is_stopped() {
+    const FILES: usize = 1_500;
+    let house = House::new();
+    for n in 0..FILES {
+        house.write(format!("f{n}"), "");
+    }
+    let mut stops = Vec::new();
+    let saved = loop {
+        let before = kept(&house);
+        let further = async {
+            while kept(&house) <= before {
+                tokio::task::yield_now().await;
+            }
+            kept(&house)
+        };
+        tokio::select! {
+            saved = house.try_save() => break saved.unwrap(),
+            now = further => stops.push(now),
+        }
+    };
+    assert!(stops[0] <= 250 && stops.is_sorted(), "{stops:?}");
+    assert!(stops.len() > 2, "{stops:?}");
+    assert_eq!(saved.files, FILES as u64);
+    house.check();
+}
+
 #[tokio::test]
 async fn a_save_that_nobody_waits_for_ends_and_the_next_one_is_whole() {
     let house = endless();

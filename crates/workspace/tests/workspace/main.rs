@@ -27,6 +27,7 @@ mod obeyed;
 mod patch;
 mod piped;
 mod plan;
+mod promised;
 mod property;
 mod refused;
 mod refusing;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use tolka_facts::event::KeptWhy;
-use tolka_workspace::checkpoint::Whose;
+use tolka_workspace::checkpoint::{Plan, Whose};
 
 use crate::house::{House, disk};
 use crate::rewinding::{done, kept, request, span};
@@ -123,5 +123,9 @@ async fn where_little_fits() {
     let plan = checkpoints.plan(Path::new(&workspace), &asked).await.unwrap();
     let restored = checkpoints.restore(Path::new(&workspace), &plan).await.unwrap();
     assert_eq!(done(&restored), ["small"]);
-    assert_eq!(kept(&restored.kept), ["deep/er/large", "large"].map(|name| (name.to_owned(), KeptWhy::Refused)));
+    assert_eq!(kept(&restored.kept), ["deep/er/large", "large"].map(|name| (name.to_owned(), KeptWhy::NoRoom)));
+    // What nothing of fits is an error, and nothing is touched.
+    let plan = Plan { steps: plan.steps.into_iter().filter(|step| step.path.ends_with("large")).collect(), ..plan };
+    let error = checkpoints.restore(Path::new(&workspace), &plan).await.unwrap_err();
+    assert!(error.is_full() && error.to_string().contains("nothing was changed"), "{error}");
 }

@@ -37,8 +37,12 @@ impl House {
         self.checkpoints.plan(&self.workspace, request).await.unwrap()
     }
 
+    /// What was promised just before is what is done.
     pub(crate) async fn carry_out(&self, plan: &Plan) -> Restored {
-        self.checkpoints.restore(&self.workspace, plan).await.unwrap()
+        let promised = self.checkpoints.look(&self.workspace, plan).await.unwrap();
+        let restored = self.checkpoints.restore(&self.workspace, plan).await.unwrap();
+        assert_eq!(promised, restored);
+        restored
     }
 
     /// All since a snapshot was the session's.

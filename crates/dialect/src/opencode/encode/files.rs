@@ -18,11 +18,7 @@ pub(super) struct FileDiff<'a> {
 
 impl<'a> From<&'a FileStat> for FileDiff<'a> {
     fn from(stat: &'a FileStat) -> Self {
-        let status = match stat.operation {
-            FileOperation::Create => "added",
-            FileOperation::Update => "modified",
-            FileOperation::Delete => "deleted",
-        };
+        let status = stat.operation.status();
         FileDiff { file: &stat.path, additions: stat.added, deletions: stat.removed, status }
     }
 }

@@ -47,7 +47,7 @@ async fn intend(studio: &Studio, session: &SessionId, message: &MessageId) {
     append(studio, session, vec![saved.into(), intent.into()]).await;
 }
 
-async fn append(studio: &Studio, session: &SessionId, events: Vec<Event>) {
+pub(super) async fn append(studio: &Studio, session: &SessionId, events: Vec<Event>) {
     let journal = &studio.world.journal;
     let mut tip = tip_at(journal.as_ref(), session, u64::MAX).await.unwrap();
     let mut append = Append::default();

@@ -4,11 +4,12 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tolka_facts::event::{FileOperation, KeptWhy, Parent, ParentKind, SessionCreated};
+use tolka_facts::event::{Changes, FileOperation, FileStat, KeptWhy, Parent, ParentKind, Rewound, SessionCreated};
 use tolka_facts::{Draft, Event, SessionId, Time, Tip};
 use tolka_journal::{Append, Journal};
 use tolka_session::{Place, What};
 
+use super::crash::append;
 use super::{Studio, files, kept};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,4 +110,53 @@ async fn those_that_nobody_uses_are_not_woken_and_a_half_fork_is_not_written_int
         studio.seen(session, is_told).await;
     }
     assert_eq!((studio.events(&old).await.len(), studio.events(&half).await.len()), (1, 1));
+}
+
+/// A restore that is done and told in its own session, and a kill before anybody else heard of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_was_told_before_a_kill_is_told_at_the_next_start_and_once() {
+    let studio = Studio::new();
+    let inside = studio.workspace.join("sub");
+    fs::create_dir_all(&inside).unwrap();
+    let (one, two, inner) = (studio.session().await, studio.session().await, studio.session_in(&inside).await);
+    studio.turn(&one, "a=1; sub/b=1").await;
+    let file = |path: &str| FileStat {
+        path: path.to_owned(),
+        operation: FileOperation::Delete,
+        added: 0,
+        removed: 1,
+        told: false,
+    };
+    let changes = Changes { files: vec![file("a"), file("sub/b")], count: 2, added: 0, removed: 2 };
+    let rewound = Rewound {
+        checkpoint: Some("c".repeat(40)),
+        message: None,
+        files: vec!["a".to_owned(), "sub/b".to_owned()],
+        before: None,
+        after: Some("d".repeat(40)),
+        from: None,
+        kept: vec![],
+        changes: Some(changes.clone()),
+        total: None,
+        resets: false,
+    };
+    append(&studio, &one, vec![rewound.into()]).await;
+    let mut studio = studio.crash();
+    let told = |events: &[Event]| -> Vec<Changes> {
+        let moved = events.iter().filter_map(|event| match event {
+            Event::FilesMoved(moved) => Some(moved.changes.clone()),
+            _ => None,
+        });
+        moved.collect()
+    };
+    for _ in 0..2 {
+        studio.world.desk.recover().await.unwrap();
+        assert_eq!(told(&studio.events(&two).await), std::slice::from_ref(&changes));
+        let [of_inner] = &told(&studio.events(&inner).await)[..] else { panic!("once") };
+        assert_eq!(of_inner.files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(told(&studio.events(&one).await), []);
+        studio = studio.crash();
+        let late = studio.session().await;
+        assert_eq!(told(&studio.events(&late).await), []);
+    }
 }

@@ -128,3 +128,45 @@ async fn a_commit_that_is_gone_is_a_missing_snapshot_and_never_an_error() {
     studio.unrewind(&session).await.unwrap();
     assert_eq!(studio.tree()["a"], "7");
 }
+
+/// As `--older-than 0h` says it.
+const ALL: Policy = Policy { keep_for: Duration::ZERO, most_bytes: 0 };
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_session_still_needs_stays_however_old_it_may_be() {
+    let studio = Studio::new();
+    studio.write("a", "0");
+    let session = studio.session().await;
+    for n in 1..=3 {
+        studio.turn(&session, &format!("a={n}")).await;
+    }
+    let named = studio.named(&session).await;
+    let rewinding = studio.world.desk.rewind(&session, to_checkpoint(&named[2])).await.unwrap();
+    studio.world.desk.tip(&session).await.unwrap();
+    studio.world.desk.prune(&ALL).await.unwrap();
+    let held = studio.held().await;
+    for needed in [&named[0], &named[2], rewinding.before.as_ref().unwrap(), rewinding.after.as_ref().unwrap()] {
+        assert!(held.contains(needed), "{needed}");
+    }
+    studio.unrewind(&session).await.unwrap();
+    assert_eq!(studio.tree(), files(&[("a", "3")]));
+
+    // A turn that runs began with a snapshot, and so did one that a crash has left open.
+    let accepted = studio.begin(&session, "a=4; wait").await;
+    studio.world.waits.notified().await;
+    let studio = studio.crash();
+    studio.world.desk.prune(&ALL).await.unwrap();
+    studio.world.desk.recover().await.unwrap();
+    studio.world.ended(&session, 4).await;
+    let overwrite = Overwrite::All;
+    let request = RewindRequest { to: Target::Message(accepted.message), what: What::Both, overwrite };
+    studio.world.desk.rewind(&session, request).await.unwrap();
+    assert_eq!(studio.tree(), files(&[("a", "3")]));
+    studio.world.desk.reset(&session).await.unwrap();
+    assert_eq!(studio.tree()["a"], "0");
+
+    // What no session needs goes.
+    studio.world.desk.delete(&session).await.unwrap();
+    studio.world.desk.prune(&ALL).await.unwrap();
+    assert_eq!(studio.held().await, HashSet::new());
+}

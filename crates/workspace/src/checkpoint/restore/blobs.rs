@@ -18,6 +18,13 @@ pub(super) struct Content {
     pub(super) bytes: Arc<[u8]>,
 }
 
+impl Content {
+    /// Both are files that hold the same.
+    pub(super) fn is_same_but_mode(&self, other: &Content) -> bool {
+        self.kind != Kind::Link && other.kind != Kind::Link && self.bytes == other.bytes
+    }
+}
+
 /// They come in the order in which they were asked for. Dropped, git is ended.
 pub(super) struct Blobs {
     git: Child,

@@ -22,7 +22,8 @@ use super::there::{Identity, There};
 use super::trail::Trail;
 use super::waiting::Waiting;
 use crate::checkpoint::CheckpointError;
-use crate::checkpoint::changes::{Entry, Kind};
+use crate::checkpoint::changes::Entry;
+use crate::checkpoint::error::is_full;
 use crate::checkpoint::git::Git;
 use crate::checkpoint::modes::Modes;
 use crate::files::part_name;
@@ -41,6 +42,18 @@ impl Task {
         self.target.is_none()
     }
 
+    /// What it is now and shall be, out of blobs that were asked for by [`Carry::ask`]; `None` if it shall not be.
+    pub(super) fn contents(&self, blobs: &mut Blobs) -> Result<Option<(Option<Content>, Content)>, CheckpointError> {
+        let mut contents = self.blobs().map(|entry| blobs.next(entry)).collect::<Result<Vec<_>, _>>()?;
+        let (Some(entry), Some(last)) = (&self.target, contents.pop()) else { return Ok(None) };
+        let now = self.now.as_ref().map(|now| Content {
+            kind: now.kind,
+            mode: now.mode,
+            bytes: contents.pop().map_or_else(|| last.bytes.clone(), |content| content.bytes),
+        });
+        Ok(Some((now, Content { kind: entry.kind, mode: entry.mode, bytes: last.bytes })))
+    }
+
     fn blobs(&self) -> impl Iterator<Item = &Entry> {
         let is_same = matches!((&self.now, &self.target), (Some(now), Some(target)) if now.blob == target.blob);
         [self.now.as_ref(), self.target.as_ref().filter(|_| !is_same)].into_iter().flatten()
@@ -55,11 +68,15 @@ pub(super) enum Fate {
     Moved,
     /// Something is there, where the plan knew of nothing.
     Met,
+    /// The same, and it is nothing that a snapshot could hold.
+    Unsaved,
     Refused,
+    /// There is no room for it.
+    NoRoom,
 }
 
 pub(super) struct Carry<'a> {
-    root: &'a Folder,
+    pub(super) root: &'a Folder,
     git: &'a Git,
     /// The same for every try of a plan.
     key: String,
@@ -73,10 +90,26 @@ pub(super) struct Carry<'a> {
 }
 
 /// A path as it was found, with what it may be.
-struct Seen<'a> {
-    folder: Rc<OwnedFd>,
-    name: &'a OsStr,
-    there: There,
+pub(super) struct Seen<'a> {
+    pub(super) folder: Rc<OwnedFd>,
+    pub(super) name: &'a OsStr,
+    pub(super) there: There,
+}
+
+impl Seen<'_> {
+    /// Why it is not to be written over, if so.
+    pub(super) fn hinders(&self, now: Option<&Content>, target: &Content) -> io::Result<Option<Fate>> {
+        // One that a turn closed is opened again; whatever else is closed, somebody wants to be so.
+        if !now.is_some_and(|now| now.mode.differs(target.mode)) {
+            may_write(self)?;
+        }
+        Ok(match (self.there.is(now)?, now, &self.there) {
+            (true, ..) => None,
+            (false, Some(_), _) => Some(Fate::Moved),
+            (false, None, There::Other) => Some(Fate::Unsaved),
+            (false, None, _) => Some(Fate::Met),
+        })
+    }
 }
 
 impl<'a> Carry<'a> {
@@ -129,7 +162,7 @@ impl<'a> Carry<'a> {
             return Ok(Fate::Moved);
         }
         may_write(&seen)?;
-        if seen.there.identity() != Identity::at(&seen.folder, seen.name) {
+        if !Identity::is_still(seen.there.identity(), &seen.folder, seen.name) {
             return Ok(Fate::Moved);
         }
         unlinkat(&*seen.folder, seen.name, AtFlags::empty())?;
@@ -166,15 +199,7 @@ impl<'a> Carry<'a> {
     fn write(&mut self, tasks: &[&Task]) -> Result<(), CheckpointError> {
         let mut blobs = self.ask(tasks)?;
         for task in tasks {
-            let mut contents = task.blobs().map(|entry| blobs.next(entry)).collect::<Result<Vec<_>, _>>()?;
-            let last = contents.pop();
-            let (Some(entry), Some(last)) = (&task.target, last) else { continue };
-            let now = task.now.as_ref().map(|now| Content {
-                kind: now.kind,
-                mode: now.mode,
-                bytes: contents.pop().map_or_else(|| last.bytes.clone(), |content| content.bytes),
-            });
-            let target = Content { kind: entry.kind, mode: entry.mode, bytes: last.bytes };
+            let Some((now, target)) = task.contents(&mut blobs)? else { continue };
             self.go_on()?;
             match self.write_one(&task.path, now.as_ref(), &target) {
                 Ok(Some(fate)) => self.fates.push((task.path.clone(), fate)),
@@ -204,16 +229,11 @@ impl<'a> Carry<'a> {
         if now.is_none() && matches!(seen.there, There::Folder) && is_removed(&seen)? {
             seen.there = There::Nothing;
         }
-        // One that a turn closed is opened again; whatever else is closed, somebody wants to be so.
-        if !now.is_some_and(|now| now.mode.differs(target.mode)) {
-            may_write(&seen)?;
-        }
-        if !seen.there.is(now)? {
-            return Ok(Some(if now.is_none() { Fate::Met } else { Fate::Moved }));
+        if let Some(fate) = seen.hinders(now, target)? {
+            return Ok(Some(fate));
         }
         if let (There::File(file, _), Some(now)) = (&seen.there, now)
-            && target.kind != Kind::Link
-            && now.bytes == target.bytes
+            && now.is_same_but_mode(target)
         {
             set_mode(file, target)?;
             return Ok(Some(Fate::Done));
@@ -241,7 +261,7 @@ impl<'a> Carry<'a> {
         }
     }
 
-    fn see<'p>(&mut self, path: &'p Path, missing: Missing) -> io::Result<Seen<'p>> {
+    pub(super) fn see<'p>(&mut self, path: &'p Path, missing: Missing) -> io::Result<Seen<'p>> {
         let (folder, name) = self.trail.to(path, missing)?;
         let there = There::at(&folder, name)?;
         Ok(Seen { folder, name, there })
@@ -252,12 +272,12 @@ impl<'a> Carry<'a> {
         part_name(hash.as_str().get(..32).unwrap_or_default()).into()
     }
 
-    fn ask(&self, tasks: &[&Task]) -> Result<Blobs, CheckpointError> {
+    pub(super) fn ask(&self, tasks: &[&Task]) -> Result<Blobs, CheckpointError> {
         let names = tasks.iter().flat_map(|task| task.blobs()).map(|entry| format!("{}\n", entry.blob)).collect();
         Blobs::ask(self.git, names)
     }
 
-    fn go_on(&self) -> Result<(), CheckpointError> {
+    pub(super) fn go_on(&self) -> Result<(), CheckpointError> {
         if self.stop.load(Ordering::Relaxed) { Err(CheckpointError::Stopped) } else { Ok(()) }
     }
 }
@@ -284,18 +304,18 @@ fn is_removed(seen: &Seen<'_>) -> io::Result<bool> {
 }
 
 /// A rename would not care that the file itself is not to be written.
-fn may_write(seen: &Seen<'_>) -> io::Result<()> {
+pub(super) fn may_write(seen: &Seen<'_>) -> io::Result<()> {
     match seen.there {
         There::File(..) => Ok(accessat(&*seen.folder, seen.name, Access::WRITE_OK, AtFlags::EACCESS)?),
         There::Nothing | There::Link(..) | There::Folder | There::Other => Ok(()),
     }
 }
 
-fn is_absent(error: &io::Error) -> bool {
+pub(super) fn is_absent(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR))
 }
 
-fn refused(path: &Path, error: &io::Error) -> Fate {
+pub(super) fn refused(path: &Path, error: &io::Error) -> Fate {
     tracing::warn!(path = %path.display(), %error, "a file could not be restored");
-    Fate::Refused
+    if is_full(error) { Fate::NoRoom } else { Fate::Refused }
 }

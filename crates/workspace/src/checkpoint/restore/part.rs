@@ -67,7 +67,7 @@ impl Part {
 
     /// Whether it could be put there: not if what is there is no longer what was looked at.
     pub(super) fn put(mut self) -> io::Result<bool> {
-        if self.over != Identity::at(&self.folder, &self.place) {
+        if !Identity::is_still(self.over, &self.folder, &self.place) {
             return Ok(false);
         }
         match self.over {

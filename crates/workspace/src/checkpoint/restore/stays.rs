@@ -32,6 +32,11 @@ impl Stays {
         Ok(Stays { folders, taken: taken.map(Duration::from_micros) })
     }
 
+    /// Whether the target has files in it.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        self.folders.contains(path)
+    }
+
     /// One that was there when the target was taken may have been empty then: a snapshot does not say.
     pub(super) fn has(&self, path: &Path, above: &OwnedFd, name: &OsStr) -> bool {
         let is_older = || born(above, name).zip(self.taken).is_some_and(|(born, taken)| born + TICK < taken);

@@ -29,6 +29,8 @@ pub(super) struct Identity {
     size: i128,
     modified: (i128, i128),
     changed: (i128, i128),
+    /// How many names it has.
+    links: u64,
 }
 
 impl From<&Stat> for Identity {
@@ -39,6 +41,8 @@ impl From<&Stat> for Identity {
             size: about.st_size.into(),
             modified: (about.st_mtime.into(), about.st_mtime_nsec.into()),
             changed: (about.st_ctime.into(), about.st_ctime_nsec.into()),
+            #[allow(clippy::useless_conversion, reason = "it is narrower on some systems")]
+            links: about.st_nlink.into(),
         }
     }
 }
@@ -92,8 +96,18 @@ impl There {
 }
 
 impl Identity {
+    /// Whether what is at a place is what was there. Of a file with several names another may have gone meanwhile, by
+    /// this very restore, which is a change of the file as well.
+    pub(super) fn is_still(was: Option<Self>, folder: &OwnedFd, name: &OsStr) -> bool {
+        let is = Identity::at(folder, name);
+        match (was, is) {
+            (Some(was), Some(is)) if was.links > 1 => Identity { changed: is.changed, links: is.links, ..was } == is,
+            (was, is) => was == is,
+        }
+    }
+
     /// `None`: nothing is there, or it cannot be looked at.
-    pub(super) fn at(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
+    fn at(folder: &OwnedFd, name: &OsStr) -> Option<Self> {
         statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref().map(Identity::from)
     }
 }
