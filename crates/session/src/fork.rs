@@ -230,7 +230,8 @@ impl Making {
     /// Snapshots that the facts name are held for this session too, before anybody can read of them. Those that are gone
     /// are not named.
     async fn hold_checkpoints(&self, copied: &mut Vec<Copied>) {
-        let named: Vec<String> = copied.iter().flat_map(|(_, draft)| draft.event.checkpoints().all()).map(str::to_owned).collect();
+        let named: Vec<String> =
+            copied.iter().flat_map(|(_, draft)| draft.event.checkpoints().all()).map(str::to_owned).collect();
         if named.is_empty() || self.holds(&named).await {
             return;
         }

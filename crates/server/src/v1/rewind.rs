@@ -130,7 +130,11 @@ fn only(body: &Value, known: &[&str]) -> Result<(), Fault> {
     match unknown {
         Some(name) => {
             let name: String = name.chars().take(40).collect();
-            let there = if known.is_empty() { "it takes no fields".to_owned() } else { format!("there are: {}", known.join(", ")) };
+            let there = if known.is_empty() {
+                "it takes no fields".to_owned()
+            } else {
+                format!("there are: {}", known.join(", "))
+            };
             Err(Fault::BadRequest(format!("`{name}` means nothing here; {there}.")))
         }
         None => Ok(()),

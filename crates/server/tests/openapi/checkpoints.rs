@@ -143,7 +143,11 @@ async fn old_checkpoints_go_only_when_it_is_said_which() {
         assert_eq!((status, &answer["error"]["message"]), (400, &json!(words)));
     }
     let (_, would) = prune(json!({ "older_than": 0, "preview": true })).await;
-    assert_eq!((&would["checkpoints"], &would["preview"]), (&json!(4), &json!(true)), "all but the first and the last: {would}");
+    assert_eq!(
+        (&would["checkpoints"], &would["preview"]),
+        (&json!(4), &json!(true)),
+        "all but the first and the last: {would}"
+    );
     let (_, stays) = prune(json!({ "older_than": u64::MAX, "most_bytes": 0 })).await;
     assert_eq!(stays["checkpoints"], 0, "the session is in use");
     let (_, went) = prune(json!({ "older_than": 0 })).await;

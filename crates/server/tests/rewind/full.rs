@@ -21,7 +21,11 @@ fn a_full_disk_is_said_in_plain_words_by_every_family() {
     child.args(["--exact", "full::where_the_disk_is_full", "--ignored", "--nocapture"]);
     let output = child.env("TMPDIR", folder.path()).env("TEST_LARGE", &large).output().unwrap();
     let words = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && words.contains("1 passed"), "{words}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success() && words.contains("1 passed"),
+        "{words}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

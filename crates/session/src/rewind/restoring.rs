@@ -134,7 +134,9 @@ impl Actor {
         }));
         self.clerk.append_or_keep(drafts).await;
         // A desk that shuts down tells nobody any more.
-        let _ = self.desk.spawn_task(self.desk.clone().tell_neighbours(Moved::by(history, done.restored.done.clone()), None));
+        let _ = self
+            .desk
+            .spawn_task(self.desk.clone().tell_neighbours(Moved::by(history, done.restored.done.clone()), None));
         let rewinding = done.answer(started, expected);
         reply.into_iter().for_each(|reply| answer(reply, Ok(rewinding.clone())));
         self.delete_for(deleting).await;

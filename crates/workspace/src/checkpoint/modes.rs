@@ -235,6 +235,18 @@ impl Modes {
     }
 }
 
+/// As the system has it, which is narrower on some.
+#[allow(clippy::useless_conversion, clippy::unnecessary_fallible_conversions, reason = "it is not on every system")]
+pub(super) fn raw(mode: u32) -> rustix::fs::Mode {
+    rustix::fs::Mode::from_raw_mode(mode.try_into().unwrap_or(0o600))
+}
+
+/// The mode of what was looked at.
+#[allow(clippy::useless_conversion, reason = "it is narrower on some systems")]
+pub(super) fn mode_of(about: &rustix::fs::Stat) -> u32 {
+    u32::from(about.st_mode) & 0o7777
+}
+
 /// `None` if it cannot be looked at.
 fn mode_at(path: &Path) -> Option<u32> {
     fs::symlink_metadata(path).ok().map(|found| found.permissions().mode() & 0o777)

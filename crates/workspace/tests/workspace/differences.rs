@@ -142,9 +142,16 @@ async fn diffs_show_modes_and_links_as_git_does() {
     for path in ["mode", "binary"] {
         assert_eq!(of(path), format!("diff --git a/{path} b/{path}\n{modes}"));
     }
-    assert_eq!(of("both"), format!("diff --git a/both b/both\n{modes}--- a/both\n+++ b/both\n@@ -1 +1 @@\n-one\n+two\n"));
+    assert_eq!(
+        of("both"),
+        format!("diff --git a/both b/both\n{modes}--- a/both\n+++ b/both\n@@ -1 +1 @@\n-one\n+two\n")
+    );
     assert_eq!(of("private"), "", "git has no word for it");
-    assert!(of("link").starts_with("diff --git a/link b/link\nnew file mode 120000\n--- /dev/null\n"), "{}", of("link"));
+    assert!(
+        of("link").starts_with("diff --git a/link b/link\nnew file mode 120000\n--- /dev/null\n"),
+        "{}",
+        of("link")
+    );
     assert!(of("moved").contains(" 120000\n--- a/moved\n+++ b/moved\n"), "{}", of("moved"));
     assert!(of("kind").contains("deleted file mode 100644\n") && of("kind").contains("new file mode 120000\n"));
 

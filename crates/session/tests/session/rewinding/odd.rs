@@ -102,3 +102,19 @@ async fn what_turns_did_to_files_that_are_not_saved_is_listed_once() {
     assert_eq!((studio.tree()["made.log"].as_str(), studio.tree()["changed.log"].as_str()), ("2", "2"));
     assert_eq!(studio.unrewind(&session).await.unwrap().kept, [], "no turn came in between");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_says_what_is_done_where_a_turn_hid_files_itself() {
+    let studio = Studio::new();
+    for path in ["changed.log", "gone.log", "same.log", "seen"] {
+        studio.write(path, "0");
+    }
+    let session = studio.session().await;
+    let message = studio.turn(&session, ".gitignore=*.log; changed.log=1; rm gone.log; seen=1").await;
+    let preview = studio.world.desk.preview_rewind(&session, &to(&message, What::Both)).await.unwrap();
+    assert_eq!(kept(&preview.kept), [("changed.log", KeptWhy::NotSaved)]);
+    let done = studio.rewind(&session, &message, What::Both).await.unwrap();
+    assert_eq!((done.files, done.kept), (preview.files, preview.kept));
+    let tree = studio.tree();
+    assert_eq!(["changed.log", "gone.log", "same.log", "seen"].map(|path| tree[path].as_str()), ["1", "0", "0", "0"]);
+}

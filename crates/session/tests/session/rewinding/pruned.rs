@@ -158,12 +158,12 @@ async fn what_a_session_still_needs_stays_however_old_it_may_be() {
     studio.world.desk.prune(&ALL).await.unwrap();
     studio.world.desk.recover().await.unwrap();
     studio.world.ended(&session, 4).await;
-    let overwrite = Overwrite::All;
-    let request = RewindRequest { to: Target::Message(accepted.message), what: What::Both, overwrite };
-    studio.world.desk.rewind(&session, request).await.unwrap();
-    assert_eq!(studio.tree(), files(&[("a", "3")]));
-    studio.world.desk.reset(&session).await.unwrap();
-    assert_eq!(studio.tree()["a"], "0");
+    for (to, content) in [(Target::Message(accepted.message), "3"), (Target::Base, "0")] {
+        // Nobody told what lies between them.
+        let request = RewindRequest { to, what: What::Files, overwrite: Overwrite::All };
+        studio.world.desk.rewind(&session, request).await.unwrap();
+        assert_eq!(studio.tree(), files(&[("a", content)]));
+    }
 
     // What no session needs goes.
     studio.world.desk.delete(&session).await.unwrap();

@@ -41,7 +41,8 @@ pub(super) fn patch(
             format!("{head}old mode {old:o}\nnew mode {new:o}\n{lines}")
         }
         (Some(LINK), Some(LINK)) => {
-            let short = |side: &Option<Entry>| side.as_ref().map_or("", |e| e.blob.get(..SHORT).unwrap_or("")).to_owned();
+            let short =
+                |side: &Option<Entry>| side.as_ref().map_or("", |e| e.blob.get(..SHORT).unwrap_or("")).to_owned();
             format!("{head}index {}..{} {LINK:o}\n{}", short(was), short(is), lines(before, after))
         }
         (Some(_), Some(_)) => lines(before, after),

@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fstat, linkat, openat, renameat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, OFlags, fchmod, fstat, linkat, openat, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::blobs::Content;
 use super::there::{Identity, There};
 use crate::checkpoint::changes::Kind;
+use crate::checkpoint::modes::{mode_of, raw};
 use crate::files::take_after;
 
 /// Dropped before it is in its place, it is taken away.
@@ -54,7 +55,7 @@ impl Part {
             _ => content.mode.first(content.kind),
         };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut file: File = openat(&*folder, name, flags, Mode::from_raw_mode(mode))?.into();
+        let mut file: File = openat(&*folder, name, flags, raw(mode))?.into();
         let mut part = part(folder, None);
         file.write_all(&content.bytes)?;
         if let There::File(_, about) = there {
@@ -107,10 +108,10 @@ impl Drop for Part {
 
 /// As it was saved, as far as that is known.
 pub(super) fn set_mode(file: &File, content: &Content) -> io::Result<()> {
-    let mode = fstat(file)?.st_mode & 0o7777;
+    let mode = mode_of(&fstat(file)?);
     let wanted = content.mode.wanted(content.kind, mode);
     if wanted != mode {
-        fchmod(file, Mode::from_raw_mode(wanted))?;
+        fchmod(file, raw(wanted))?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::blobs::Content;
 use crate::checkpoint::changes::Kind;
+use crate::checkpoint::modes::mode_of;
 use crate::files::holds;
 use crate::folder::READ;
 
@@ -75,7 +76,7 @@ impl There {
             (There::File(file, about), Some(content)) => {
                 let kind = if about.st_mode & 0o100 == 0 { Kind::File } else { Kind::Program };
                 let is_long = u64::try_from(about.st_size).is_ok_and(|size| size == content.bytes.len() as u64);
-                if kind != content.kind || !content.mode.is(about.st_mode) || !is_long {
+                if kind != content.kind || !content.mode.is(mode_of(about)) || !is_long {
                     return Ok(false);
                 }
                 let mut file: &File = file;

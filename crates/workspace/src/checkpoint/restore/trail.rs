@@ -8,7 +8,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, openat};
 use rustix::io::Errno;
 
-use crate::checkpoint::modes::Modes;
+use crate::checkpoint::modes::{Modes, raw};
 use crate::folder::{Folder, Missing, THROUGH, is_git};
 
 /// The way to the folder that was last asked for. Paths come in their order, so the next is near.
@@ -57,7 +57,7 @@ impl<'m> Trail<'m> {
         let Some(name) = names.last() else { return Ok(()) };
         let path: PathBuf = names.iter().collect();
         // Something is to be written into it.
-        let odd = self.modes.folder(&path).map(|mode| Mode::from_raw_mode(mode | 0o700));
+        let odd = self.modes.folder(&path).map(|mode| raw(mode | 0o700));
         match mkdirat(at, *name, odd.unwrap_or(Mode::from_raw_mode(0o777))) {
             // Somebody else made it meanwhile.
             Err(Errno::EXIST) => return Ok(()),
