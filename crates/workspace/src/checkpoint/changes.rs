@@ -66,7 +66,7 @@ impl Checkpoints {
             differences.retain(|difference| wanted.contains(difference.path.as_path()));
         }
         let texts = texts::of(&git, &differences, &halt).await?;
-        blocking(move || Ok(differences.into_iter().zip(texts).map(|(change, texts)| diff(change, texts)).collect()))
+        blocking(move || Ok(differences.into_iter().zip(texts).map(|(change, texts)| diff(&change, texts)).collect()))
             .await
     }
 
@@ -121,7 +121,7 @@ impl From<Difference> for FileChange {
     }
 }
 
-fn diff(difference: Difference, texts: texts::Texts) -> FileDiff {
+fn diff(difference: &Difference, texts: texts::Texts) -> FileDiff {
     let texts::Texts { before, after, is_too_large } = texts;
     let (is_there, is_still) = (difference.was.is_some(), difference.is.is_some());
     let mut change = FileChange::from(difference.clone());
@@ -130,7 +130,7 @@ fn diff(difference: Difference, texts: texts::Texts) -> FileDiff {
     // Git goes by the first bytes alone.
     change.is_binary |= !is_too_large && (before.is_some() != is_there || after.is_some() != is_still);
     let is_text = !is_too_large && !change.is_binary;
-    let patch = patch::patch(&told(&change.path), &difference, before.as_deref(), after.as_deref(), is_text);
+    let patch = patch::patch(&told(&change.path), difference, before.as_deref(), after.as_deref(), is_text);
     let before = before.filter(|_| !change.is_binary);
     FileDiff { change, patch, before, is_too_large }
 }

@@ -57,21 +57,17 @@ pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<(), Chec
 async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointError> {
     let workspace = git.workspace.clone();
     let Some(found) = blocking(move || Ok(Found::read(&workspace))).await? else { return Ok(false) };
-    let wanted = names(&found.known);
-    let (dir, from, names) = (git.dir.clone(), found.objects.clone(), wanted.clone());
-    let linked = blocking(move || links::link(&from, &dir.join("objects"), &names)).await?;
     let (workspace, objects) = (git.workspace.clone(), found.objects.clone());
-    // What is stored, and what lies in the workspace: neither has to wait for the other.
-    let (sizes, known) = tokio::join!(
-        async {
-            match linked {
-                Linked::All => sizes(git, &[], &wanted, halt).await,
-                Linked::Elsewhere => copy(git, &objects, &wanted, halt).await,
-            }
-        },
-        blocking(move || Ok(found.doubted(&workspace, largest))),
-    );
-    let (sizes, mut known) = (sizes?, known?);
+    // Before anything is linked: what is stored anew though it is there already gets another time from git, and a file
+    // of the repository would with it.
+    let mut known = blocking(move || Ok(found.doubted(&workspace, largest))).await?;
+    let wanted = names(&known);
+    let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
+    let linked = blocking(move || links::link(&from, &dir.join("objects"), &names)).await?;
+    let sizes = match linked {
+        Linked::All => sizes(git, &[], &wanted, halt).await?,
+        Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
+    };
     for known in &mut known {
         known.belief.take_if(|belief| sizes.get(&belief.object) != Some(&u64::from(belief.size)));
     }
