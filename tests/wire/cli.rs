@@ -44,7 +44,7 @@ fn a_run_prints_the_turn_and_ends_as_it_did() {
     let first = house.run(&["run", "hello", "--agent", &cancel, "--pace", "max"]);
     assert_eq!(code(&first), 0, "{}", stderr(&first));
     let second = house.run(&["run", "on", "--session", &session(&first), "--agent", &cancel, "--pace", "max"]);
-    assert_eq!(code(&second), 2, "{}", stderr(&second));
+    assert_eq!(code(&second), 4, "{}", stderr(&second));
     assert!(stdout(&second).contains("cancelled"), "{}", stdout(&second));
 }
 
@@ -52,7 +52,7 @@ fn a_run_prints_the_turn_and_ends_as_it_did() {
 fn a_run_refuses_what_nobody_is_there_to_allow() {
     let house = House::new();
     let run = house.run(&["run", "hello", "--agent", &recorded("opencode-perm"), "--pace", "max"]);
-    assert_eq!(code(&run), 0, "{}", stderr(&run));
+    assert_eq!(code(&run), 3, "{}", stderr(&run));
     let printed = stdout(&run);
     assert!(printed.contains("→ Reject") && printed.contains("✗ bash"), "{printed}");
 }
@@ -72,12 +72,12 @@ fn a_run_that_stops_at_a_limit_says_which_and_does_not_end_well() {
     let house = House::new();
     let long = Answer { finish: Some(Ending::Length), ..Answer::text("And so on and") };
     let run = native_run(&house, [long], "");
-    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
+    assert_eq!(code(&run), 5, "{}{}", stdout(&run), stderr(&run));
     assert!(stdout(&run).starts_with("And so on and\nstopped at the token limit"), "{}", stdout(&run));
 
     let looks = (0..3).map(|n| Answer::call("glob", json!({ "pattern": format!("{n}*") })));
     let run = native_run(&house, looks, "limits.steps = 2");
-    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
+    assert_eq!(code(&run), 5, "{}{}", stdout(&run), stderr(&run));
     let told = "note: The turn took too many steps: A turn may ask the model 2 times. Send a prompt to go on.\nstopped at that limit\n";
     assert!(stdout(&run).ends_with(told), "{}", stdout(&run));
 }
@@ -109,7 +109,7 @@ fn a_run_reads_its_prompt_from_stdin_and_wants_one() {
     let listed = stdout(&house.run(&["sessions"]));
     assert!(listed.contains("say hello"), "{listed}");
     let empty = prompted(" \n");
-    assert_eq!(code(&empty), 1);
+    assert_eq!(code(&empty), 2);
     assert!(stderr(&empty).contains("the prompt is empty"));
 }
 

@@ -200,7 +200,7 @@ fn two_sessions_at_once_do_not_harm_each_other() {
 fn a_run_without_a_server_plays_it_in_this_terminal() {
     let house = House::new();
     let run = house.run(&["run", "hello", "--pace", "max"]);
-    assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
     let printed = stdout(&run);
     assert!(printed.contains("a fixed script, not a model") && printed.contains("Done:"), "{printed}");
     let refused = "\n? wc -c todo/index.html\n→ Reject, by `tolka run`: nobody is at this terminal to answer\n";
@@ -228,7 +228,7 @@ fn the_demo_does_not_write_into_a_folder_that_was_not_meant_for_it() {
         assert!(said.contains("the demo does not write into") && said.contains("--agent demo"), "{said}");
     }
     assert!(std::fs::read_dir(house.workspace()).unwrap().next().is_none(), "nothing was written");
-    let meant = house.run(&["run", "hi", "--pace", "max", "--agent", "demo", "--workspace", project]);
+    let meant = house.run(&["run", "hi", "--pace", "max", "--agent", "demo", "--workspace", project, "--allow", "bash"]);
     assert_eq!(code(&meant), 0, "{}", stderr(&meant));
     assert!(house.workspace().join("todo/index.html").exists());
 }
@@ -251,7 +251,7 @@ fn the_demo_does_not_answer_where_a_provider_was_set_up() {
             assert_eq!((code(&refused), stdout(&refused).as_str()), (1, ""), "{command:?}");
             assert!(stderr(&refused).contains(why), "{command:?}: {}", stderr(&refused));
         }
-        let meant = ["run", "hi", "--agent", "demo", "--pace", "max"];
+        let meant = ["run", "hi", "--agent", "demo", "--pace", "max", "--allow", "bash:wc *"];
         let meant = house.command(&meant).envs(variables.iter().copied()).stdin(Stdio::null()).output().unwrap();
         assert_eq!(code(&meant), 0, "{}", stderr(&meant));
     }
@@ -300,7 +300,7 @@ fn a_run_beside_a_server_of_the_demo_works_in_the_demos_folder() {
     let house = House::new();
     let _server = house.serve(&["--pace", "max"]);
     let run = house.run(&["run", "hello"]);
-    assert_eq!(code(&run), 0, "{}{}", stdout(&run), stderr(&run));
+    assert_eq!(code(&run), 3, "{}{}", stdout(&run), stderr(&run));
     assert!(house.data().join("demo/todo/index.html").exists());
 }
 
@@ -334,7 +334,7 @@ fn an_interrupt_cancels_the_turn_and_leaves_nothing_open() {
     assert!(printed.any(|line| line.starts_with("plan 0 of 4 done: ")), "it begins");
     send(child.id(), Signal::INT);
     assert_eq!(printed.last().unwrap(), "cancelled");
-    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert_eq!(child.wait().unwrap().code(), Some(4));
     let sessions = stdout(&house.run(&["sessions"]));
     assert!(sessions.contains("  idle  "), "{sessions}");
 }

@@ -35,7 +35,10 @@ pub(crate) fn tolka() -> Command {
         command.env_remove(name);
     }
     // Neither the configuration of the person who runs the tests nor their Ollama: nobody lists models on port 9.
-    command.env("XDG_CONFIG_HOME", "/nonexistent").env("OLLAMA_HOST", "127.0.0.1:9");
+    command
+        .env("XDG_CONFIG_HOME", "/nonexistent")
+        .env("CLAUDE_CONFIG_DIR", "/nonexistent")
+        .env("OLLAMA_HOST", "127.0.0.1:9");
     command
 }
 

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use tolka_facts::event::{Failed, Model, Stop, Usage};
 use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
+use tolka_workspace::slash::Shelf;
 
 pub use family::{Birth, Child, Family, FamilyError, Raising};
 pub use past::{NoPast, Past, PastError, Remembered, Remembering};
@@ -56,6 +57,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
     fn subagents(&self, workspace: &Path) -> Vec<ModeAbout> {
         let _ = workspace;
         Vec::new()
+    }
+
+    /// Where prompts are kept that can be called by a name; `None`: its own are its own matter.
+    fn shelf(&self) -> Option<&Shelf> {
+        None
     }
 
     /// Whether every file that it changes is told of. What changed in a turn and was not told is somebody else's then.

@@ -33,6 +33,7 @@ use std::sync::Arc;
 
 use tolka_facts::SessionId;
 use tolka_facts::event::Model;
+use tolka_workspace::slash::Shelf;
 
 use crate::{Agent, BUILD, Mind, ModeAbout, ModelAbout, PLAN, Place};
 use mind::NativeMind;
@@ -81,6 +82,10 @@ impl Agent for Native {
         }
         let kinds = subagents::Subagents::of(workspace).all.into_iter();
         kinds.map(|kind| ModeAbout { name: kind.name, description: kind.description }).collect()
+    }
+
+    fn shelf(&self) -> Option<&Shelf> {
+        self.settings.shelf.as_ref()
     }
 
     /// Tools from what they wrote, commands by looking before and after.

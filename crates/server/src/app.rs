@@ -1,7 +1,7 @@
 //! What every route can reach, and how a server comes up and goes down.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use tolka_facts::{Event, SessionId, Time, Tip};
 use tolka_journal::{Journal, Kin, Mark, Scope, SessionQuery, SessionRow};
 use tolka_mcp::Hub;
 use tolka_session::{Desk, SessionError};
+use tolka_workspace::slash::Slash;
 
 use crate::fault::{Family, Fault};
 use crate::metrics::Metrics;
@@ -207,6 +208,15 @@ impl App {
             }
             None => Err(Fault::BadRequest(format!("{wanted} is not a folder."))),
         }
+    }
+
+    /// What can be called by a name in a folder: of the agent by that name, or of the usual one.
+    pub(crate) async fn slashes(&self, agent: Option<&str>, folder: String) -> Result<Vec<Slash>, Fault> {
+        let agents = self.desk.agents();
+        let agent = agents.iter().find(|known| agent.is_none_or(|name| known.name() == name));
+        let Some(shelf) = agent.and_then(|agent| agent.shelf()).cloned() else { return Ok(Vec::new()) };
+        let read = tokio::task::spawn_blocking(move || shelf.all(Path::new(&folder)));
+        read.await.map_err(|_| Fault::Internal)
     }
 }
 

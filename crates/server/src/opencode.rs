@@ -7,6 +7,7 @@ mod all_messages;
 mod asks;
 mod choice;
 mod compact;
+mod commands;
 mod diff;
 mod events;
 mod folder;
@@ -52,6 +53,8 @@ pub(crate) fn routes() -> Router<App> {
         .route("/session/{id}/message", get(messages::list).post(prompt::and_wait))
         .route("/session/{id}/message/{message}", get(messages::one))
         .route("/session/{id}/prompt_async", post(prompt::and_go))
+        .route("/session/{id}/command", post(commands::call))
+        .route("/command", get(commands::list))
         .route("/session/{id}/permissions/{request}", post(asks::respond))
         .route("/permission", get(asks::permissions))
         .route("/permission/{request}/reply", post(asks::reply))

@@ -2,6 +2,7 @@
 //! a stream, as a long poll and as plain pages.
 
 mod checkpoints;
+mod commands;
 mod events;
 mod hands;
 mod mcp;
@@ -38,6 +39,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/openapi.json", get(openapi))
         .route("/agents", get(hands::agents))
         .route("/models", get(hands::models))
+        .route("/commands", get(commands::list))
         .route("/permissions", get(hands::permissions))
         .route("/permissions/{id}", delete(hands::revoke))
         .route("/mcp", get(mcp::of_folder))

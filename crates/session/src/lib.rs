@@ -27,6 +27,7 @@ mod prompt;
 mod pruning;
 mod rewind;
 mod saving;
+mod slash;
 mod told;
 mod turn;
 

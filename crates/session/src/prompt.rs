@@ -12,7 +12,7 @@ use crate::SessionError;
 use crate::actor::Actor;
 use crate::family::parent_of;
 use crate::past::JournalBlobs;
-use crate::picture;
+use crate::{picture, slash};
 
 /// Prompts that may wait. Each is kept in memory; a person queues a few, a script that queues thousands errs.
 const QUEUE_LIMIT: usize = 100;
@@ -147,6 +147,8 @@ impl Actor {
             let name = self.clerk.tip().head.agent.clone();
             return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
         };
+        let workspace = self.clerk.tip().head.workspace.clone();
+        slash::call(agent.as_ref(), &workspace, &mut request).await;
         self.check_mode(agent.as_ref(), request.agent.as_deref())?;
         request.model = known_model(agent.as_ref(), request.model)?;
         if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {

@@ -19,6 +19,8 @@ pub(crate) struct Render {
     /// Whether the agent has noted something in this turn, as it does when it stops at a limit of its own.
     has_noted: bool,
     coloured: bool,
+    /// Nothing is printed: a program reads stdout.
+    is_quiet: bool,
 }
 
 /// What a line tells of something that may be long.
@@ -36,7 +38,12 @@ impl Render {
             has_plan: false,
             has_noted: false,
             coloured: print::is_coloured(),
+            is_quiet: false,
         }
+    }
+
+    pub(crate) fn quiet() -> Self {
+        Render { is_quiet: true, ..Render::new() }
     }
 
     pub(crate) fn show(&mut self, fact: &Fact) {
@@ -173,6 +180,9 @@ impl Render {
 
     pub(crate) fn end(&mut self, session: &str) {
         self.new_line();
+        if self.is_quiet {
+            return;
+        }
         eprintln!("{}", self.faint(&format!("session {session}")));
     }
 
@@ -190,6 +200,9 @@ impl Render {
     }
 
     fn raw(&mut self, text: &str) {
+        if self.is_quiet {
+            return;
+        }
         // A terminal that went away is noticed by the process's end, not here.
         let _ = write!(std::io::stdout(), "{text}");
         self.in_line = !text.ends_with('\n');

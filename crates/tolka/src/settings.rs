@@ -17,6 +17,7 @@ use tolka_mcp::Hub;
 use tolka_server::Hands;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::{Level, Network, Shell};
+use tolka_workspace::slash::Shelf;
 
 use crate::config::{self, Compact, Config, Otherwise, SandboxEntry, TitleSource};
 use crate::environment::Environment;
@@ -60,7 +61,8 @@ impl Given<'_> {
         };
         let rules = config::rules(self.config);
         let mcp = Some(self.mcp.clone());
-        Ok(Settings { rules, patience, titles, instructions, mcp, ..self.usual(models) })
+        let shelf = Some(self.shelf());
+        Ok(Settings { rules, patience, titles, instructions, mcp, shelf, ..self.usual(models) })
     }
 
     /// The demo has its own models, rules and patience; limits and the sandbox are those of everybody.
@@ -96,6 +98,17 @@ impl Given<'_> {
                 at_once: limits.subagents.unwrap_or(Few::default().at_once),
                 depth: limits.subagent_depth.unwrap_or(Few::default().depth),
             },
+            shelf: None,
+        }
+    }
+
+    /// Where the person keeps prompts for every folder.
+    fn shelf(&self) -> Shelf {
+        let of_home = |folder: &str| self.environment.get("HOME").map(|home| Path::new(home).join(folder));
+        let given = |name: &str| self.environment.get(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        Shelf {
+            configuration: given("XDG_CONFIG_HOME").or_else(|| of_home(".config")),
+            claude: given("CLAUDE_CONFIG_DIR").or_else(|| of_home(".claude")),
         }
     }
 

@@ -21,6 +21,7 @@ pub mod names;
 pub mod obeyed;
 pub mod patch;
 pub mod search;
+pub mod slash;
 
 pub use artifact::{ArtifactError, artifact_from_file};
 pub use checkpoint::{Caps, CheckpointError, Checkpoints, Save, Saved};

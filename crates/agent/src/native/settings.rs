@@ -6,6 +6,7 @@ use std::time::Duration;
 use tolka_mcp::Hub;
 use tolka_workspace::Checkpoints;
 use tolka_workspace::command::Shell;
+use tolka_workspace::slash::Shelf;
 
 use super::model::Model;
 use super::permission::{Grants, Rules};
@@ -42,6 +43,8 @@ pub struct Settings {
     pub instructions: Option<String>,
     pub web: Web,
     pub subagents: Few,
+    /// Prompts that can be called by a name; `None`: there are none.
+    pub shelf: Option<Shelf>,
 }
 
 /// How many subagents there may be.

@@ -396,5 +396,6 @@ fn settings(models: Vec<Arc<dyn Model>>, folder: &Path) -> Settings {
         instructions: None,
         web: Web::default(),
         subagents: Few::default(),
+        shelf: None,
     }
 }

@@ -126,6 +126,7 @@ impl Hall {
             instructions: None,
             web,
             subagents: Few::default(),
+            shelf: None,
         };
         let tools = Tools::new(Arc::new(settings), SessionId::from("ses_test"), workspace.clone());
         Hall {

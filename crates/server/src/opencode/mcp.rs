@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
-use tolka_facts::Block;
+use tolka_facts::Head;
 use tolka_mcp::{Hub, Kit, PromptArgument, Server, State as Standing, Status};
-use tolka_session::PromptRequest;
 
+use super::Answered;
 use super::folder::Folder;
-use super::{Answered, choice, session_row, wait};
 use crate::app::App;
-use crate::fault::{Fault, OpenCodeError};
+use crate::fault::Fault;
 use crate::mcp;
 use crate::request::{json_body, text_field};
 
@@ -29,8 +27,6 @@ pub(super) fn routes() -> Router<App> {
         .route("/mcp", get(statuses).post(add))
         .route("/mcp/{name}/connect", post(connect))
         .route("/mcp/{name}/disconnect", post(disconnect))
-        .route("/command", get(commands))
-        .route("/session/{id}/command", post(command))
         .route("/experimental/resource", get(resources))
 }
 
@@ -68,8 +64,8 @@ async fn disconnect(State(app): State<App>, Path(name): Path<String>, folder: Fo
 }
 
 /// Each prompt of each server is a command, as `server:prompt`.
-async fn commands(State(app): State<App>, folder: Folder) -> Answered<Vec<Value>> {
-    let commands = kit(&app, &folder).await?.prompts().into_iter().map(|(server, prompt)| {
+pub(super) async fn commands(app: &App, folder: &Folder) -> Result<Vec<Value>, Fault> {
+    let commands = kit(app, folder).await?.prompts().into_iter().map(|(server, prompt)| {
         let place = |(at, _): (usize, &PromptArgument)| format!("${}", at + 1);
         let hints: Vec<String> = prompt.arguments.iter().enumerate().map(place).collect();
         json!({
@@ -80,28 +76,15 @@ async fn commands(State(app): State<App>, folder: Folder) -> Answered<Vec<Value>
             "hints": hints,
         })
     });
-    Ok(Json(commands.collect()))
+    Ok(commands.collect())
 }
 
-/// A command is a prompt that begins with its name; the agent knows what it stands for.
-async fn command(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Response, OpenCodeError> {
-    let body = json_body(body).await?;
-    let head = session_row(&app, id).await?.head;
-    let name = text_field(&body, "command")?.unwrap_or_default();
-    let hub = hub(&app)?;
+/// Whether a prompt of a server is called so.
+pub(super) async fn has_command(app: &App, head: &Head, name: &str) -> bool {
+    let Some(hub) = &app.config.hands.mcp else { return false };
     let kit = hub.of_session(head.id.as_str(), Place::new(&head.workspace));
     kit.settled(PATIENCE).await;
-    let is_known = kit.prompts().iter().any(|(server, prompt)| format!("{}:{}", server.name(), prompt.name) == name);
-    if !is_known {
-        let name: String = name.chars().take(80).collect();
-        return Err(Fault::BadRequest(format!("Command not found: \"{name}\"\n  at [\"command\"]")).into());
-    }
-    let arguments = text_field(&body, "arguments")?.unwrap_or_default();
-    let choice::Choice { mode, model, .. } = choice::in_session(&app, &head, &body)?;
-    let content = vec![Block::text(format!("/{name} {arguments}").trim_end().to_owned())];
-    let request = PromptRequest { content, agent: mode, model, ..PromptRequest::default() };
-    let accepted = app.desk.prompt(&head.id, request).await.map_err(Fault::from)?;
-    Ok(wait::for_answer(app, head.id, accepted).await?)
+    kit.prompts().iter().any(|(server, prompt)| format!("{}:{}", server.name(), prompt.name) == name)
 }
 
 async fn resources(State(app): State<App>, folder: Folder) -> Answered<Value> {

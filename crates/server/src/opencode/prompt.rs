@@ -49,7 +49,7 @@ async fn prompt(app: &App, id: String, body: Body) -> Result<(SessionId, Accepte
 }
 
 /// A message that its client names is the same message however often it is sent.
-fn message_id(body: &Value) -> Result<Option<MessageId>, Fault> {
+pub(super) fn message_id(body: &Value) -> Result<Option<MessageId>, Fault> {
     match text_field(body, "messageID")? {
         None => Ok(None),
         Some(id) if id.starts_with("msg") && id.len() <= LONGEST_ID => Ok(Some(MessageId::from(id))),

@@ -203,7 +203,7 @@ async fn answers_have_the_documented_shapes() {
         answer
     };
     ask("get", "/v1", "/v1", None).await;
-    for path in ["/v1/agents", "/v1/models", "/v1/permissions", "/v1/mcp"] {
+    for path in ["/v1/agents", "/v1/models", "/v1/commands", "/v1/permissions", "/v1/mcp"] {
         ask("get", path, path, None).await;
     }
     ask("delete", "/v1/permissions/none", "/v1/permissions/{id}", None).await;

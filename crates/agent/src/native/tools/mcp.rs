@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tolka_facts::Draft;
 use tolka_facts::event::{Command, CommandsSet, OutputAppended};
 use tolka_mcp::{Kit, Offered, Prompt, Server, State, tool_name};
+use tolka_workspace::slash::Slash;
 
 use super::Tools;
 use super::act::{Act, Done, Stop};
@@ -111,12 +112,23 @@ impl Tools {
                 notice(teller, &title, words).await?;
             }
         }
-        let commands: Vec<Command> = kit.prompts().iter().map(|(server, prompt)| command(server, prompt)).collect();
+        let mut commands = self.in_files().await;
+        commands.extend(kit.prompts().iter().map(|(server, prompt)| command(server, prompt)));
         // An agent that had the session before may have told others; they are not ours to take away.
-        if commands == known || commands.is_empty() && self.settings.mcp.is_none() {
+        let has_none = self.settings.mcp.is_none() && self.settings.shelf.is_none();
+        if commands == known || commands.is_empty() && has_none {
             return Ok(());
         }
         teller.tell(Draft::agent(CommandsSet { commands })).await
+    }
+
+    /// Prompts that are kept in files; the session puts them in the place of their calls.
+    async fn in_files(&self) -> Vec<Command> {
+        let Some(shelf) = self.settings.shelf.clone() else { return Vec::new() };
+        let workspace = self.workspace.clone();
+        let reading = tokio::task::spawn_blocking(move || shelf.all(&workspace));
+        let command = |slash: Slash| Command { name: slash.name, description: slash.description, hint: slash.hint };
+        reading.await.unwrap_or_default().into_iter().map(command).collect()
     }
 }
 

@@ -10,6 +10,7 @@ use crate::render::Render;
 
 pub(super) struct Person {
     interrupts: Signal,
+    is_there: bool,
 }
 
 pub(super) enum Choice {
@@ -28,7 +29,12 @@ impl Person {
     /// From here on Ctrl-C is heard, and ends nothing by itself.
     pub(super) fn at_terminal() -> Result<Self> {
         let interrupts = signal(SignalKind::interrupt()).context("Ctrl-C cannot be listened to")?;
-        Ok(Person { interrupts })
+        Ok(Person { interrupts, is_there: std::io::stdin().is_terminal() })
+    }
+
+    /// Whoever is there is not asked: a program reads what is printed.
+    pub(super) fn away() -> Result<Self> {
+        Ok(Person { is_there: false, ..Person::at_terminal()? })
     }
 
     /// Comes back when somebody presses Ctrl-C.
@@ -39,7 +45,7 @@ impl Person {
     }
 
     pub(super) async fn choose(&mut self, render: &mut Render, question: &str, options: &[&str]) -> Result<Choice> {
-        if !std::io::stdin().is_terminal() {
+        if !self.is_there {
             render.ask_nobody(question);
             return Ok(Choice::Nobody);
         }
