@@ -6,8 +6,8 @@
 mod all_messages;
 mod asks;
 mod choice;
-mod compact;
 mod commands;
+mod compact;
 mod diff;
 mod events;
 mod folder;
