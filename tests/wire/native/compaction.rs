@@ -15,7 +15,7 @@ use crate::http::{get, post};
 /// Tokens that the provider takes, and the configuration knows of.
 const CONTEXT: u64 = 16_000;
 /// Each is a file of some four thousand tokens.
-const FILES: usize = 13;
+const FILES: usize = 15;
 
 /// Summaries are asked for in these words.
 fn summary() -> When {
@@ -90,7 +90,8 @@ fn play_long_task(wire: Wire, sizes: &str) -> (usize, usize) {
     for file in 1..=FILES {
         let mark = mark(file);
         let next = steps.get(file).unwrap();
-        assert!(next.text.contains(&mark), "the step after the call is sent its result: {mark}");
+        let is_sent = next.text.contains(&mark);
+        assert!(is_sent || refused > 0, "where it is known how much fits, the next step is sent the result: {mark}");
         // Later it is sent on, or was summarised.
         for later in &steps[file..] {
             let at = sent.iter().position(|sent| std::ptr::eq(sent, *later)).unwrap();

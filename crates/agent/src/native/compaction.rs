@@ -63,13 +63,14 @@ pub(super) enum Compacted {
     Nothing,
     /// Everything is as it was.
     Failed(Box<Failed>),
-    Halted(Why),
+    /// The turn cannot go on.
+    Stopped(Stopped),
 }
 
 impl Turn<'_, '_> {
     /// Makes a summary before the next step, if that would come near to what the model takes. The turn goes on whether
     /// there is one or not: how much fits is the provider's to say.
-    pub(super) async fn compact_if_full(&mut self) -> Result<Result<(), Why>, Gone> {
+    pub(super) async fn compact_if_full(&mut self) -> Result<Result<(), Stopped>, Gone> {
         let is_full = self.room().is_some_and(|room| self.tokens_to_send() >= room.most);
         if !is_full || self.has_failed_to_compact {
             return Ok(Ok(()));
@@ -78,7 +79,7 @@ impl Turn<'_, '_> {
             Compacted::Done | Compacted::Nothing => {}
             // It would fail before the next step as well.
             Compacted::Failed(_) => self.has_failed_to_compact = true,
-            Compacted::Halted(why) => return Ok(Err(why)),
+            Compacted::Stopped(stopped) => return Ok(Err(stopped)),
         }
         Ok(Ok(()))
     }
@@ -99,7 +100,7 @@ impl Turn<'_, '_> {
                 let why = format!("No summary could be made: {}", why.message);
                 failed(failure::still_too_long(overflow, &why))
             }
-            Compacted::Halted(why) => Ok(Err(Stopped::Halted(why))),
+            Compacted::Stopped(stopped) => Ok(Err(stopped)),
         }
     }
 
@@ -108,7 +109,7 @@ impl Turn<'_, '_> {
         Ok(match self.compact(Cause::Alone(wishes)).await? {
             Compacted::Done | Compacted::Nothing => Stopped::Done(Stop::EndTurn),
             Compacted::Failed(failure) => Stopped::Failed(failure),
-            Compacted::Halted(why) => Stopped::Halted(why),
+            Compacted::Stopped(stopped) => stopped,
         })
     }
 
@@ -117,7 +118,8 @@ impl Turn<'_, '_> {
         let segments = self.look_back(move |view, blobs, running| Segment::all(view, blobs, running, eyes));
         let segments = match segments.await? {
             Ok(segments) => segments,
-            Err(unread) => return Ok(unread.into()),
+            Err(Unread::Past(error)) => return Ok(Compacted::Failed(Box::new(failure::no_past(&error)))),
+            Err(Unread::Halted(why)) => return Ok(Compacted::Stopped(Stopped::Halted(why))),
         };
         let room = self.room_for(&cause);
         let plan = Plan::of(segments, room, &cause);
@@ -150,12 +152,15 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// From here on the conversation is what the journal makes it.
+    /// From here on the conversation is what the journal makes it. If that cannot be read, nobody knows what to send.
     async fn go_on_from_summary(&mut self, eyes: Eyes) -> Result<Compacted, Gone> {
         let so_far = self.look_back(move |view, blobs, running| Conversation::so_far(view, blobs, running, eyes));
         match so_far.await? {
             Ok(conversation) => self.conversation = conversation,
-            Err(unread) => return Ok(unread.into()),
+            Err(Unread::Past(error)) => {
+                return Ok(Compacted::Stopped(Stopped::Failed(Box::new(failure::no_past(&error)))));
+            }
+            Err(Unread::Halted(why)) => return Ok(Compacted::Stopped(Stopped::Halted(why))),
         }
         self.used = None;
         if let Some(size) = self.model.about().context {
@@ -167,7 +172,7 @@ impl Turn<'_, '_> {
 
     fn unmade(&self, unmade: &Unsummarised) -> Compacted {
         match unmade {
-            Unsummarised::Halted(why) => Compacted::Halted(*why),
+            Unsummarised::Halted(why) => Compacted::Stopped(Stopped::Halted(*why)),
             Unsummarised::Nothing => Compacted::Nothing,
             Unsummarised::Model(error, tries) => {
                 Compacted::Failed(Box::new(failure::of_model(error, &self.model.about().model, *tries)))
@@ -262,13 +267,4 @@ impl Turn<'_, '_> {
 enum Unread {
     Past(PastError),
     Halted(Why),
-}
-
-impl From<Unread> for Compacted {
-    fn from(unread: Unread) -> Self {
-        match unread {
-            Unread::Past(error) => Compacted::Failed(Box::new(failure::no_past(&error))),
-            Unread::Halted(why) => Compacted::Halted(why),
-        }
-    }
 }

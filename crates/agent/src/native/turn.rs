@@ -125,7 +125,7 @@ impl Turn<'_, '_> {
             }
             let is_steered = match self.steered().await? {
                 Ok(is_steered) => is_steered,
-                Err(why) => return Ok(Stopped::Halted(why)),
+                Err(stopped) => return Ok(stopped),
             };
             if answer.calls.is_empty() && !is_steered {
                 let stop = if finish == Finish::Length { Stop::MaxTokens } else { Stop::EndTurn };
@@ -154,7 +154,7 @@ impl Turn<'_, '_> {
     }
 
     /// Takes in what people have sent to this turn. Whether the model has to answer it.
-    async fn steered(&mut self) -> Result<Result<bool, Why>, Gone> {
+    async fn steered(&mut self) -> Result<Result<bool, Stopped>, Gone> {
         let steered = self.teller.steering().await?;
         let (mut is_any, mut wanted) = (false, None);
         for prompt in steered {
@@ -164,14 +164,14 @@ impl Turn<'_, '_> {
             }
             is_any = true;
             if let Err(why) = self.hear_person(&prompt.content, prompt.context.as_ref()).await? {
-                return Ok(Err(why));
+                return Ok(Err(Stopped::Halted(why)));
             }
         }
         // A summary is made in the middle of the turn too, of all that was said by then.
         if let Some(wishes) = wanted
-            && let Compacted::Halted(why) = self.compact(Cause::Steered(wishes)).await?
+            && let Compacted::Stopped(stopped) = self.compact(Cause::Steered(wishes)).await?
         {
-            return Ok(Err(why));
+            return Ok(Err(stopped));
         }
         Ok(Ok(is_any))
     }
@@ -190,8 +190,8 @@ impl Turn<'_, '_> {
                     if let Err(why) = self.halt.or(std::future::ready(())).await {
                         return Ok(Asked::Stopped(Stopped::Halted(why)));
                     }
-                    if let Err(why) = self.compact_if_full().await? {
-                        return Ok(Asked::Stopped(Stopped::Halted(why)));
+                    if let Err(stopped) = self.compact_if_full().await? {
+                        return Ok(Asked::Stopped(stopped));
                     }
                     Step::begin(self.teller, self.next_step.take(), name.clone(), self.offered.clone()).await?
                 }
