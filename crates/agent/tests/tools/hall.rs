@@ -16,7 +16,7 @@ use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
-use tolka_workspace::command::{Level, Shell};
+use tolka_workspace::command::{Level, Network, Shell};
 use tolka_workspace::{Checkpoints, Save};
 
 /// What was told, and what was told with it.
@@ -84,6 +84,14 @@ impl Hall {
     pub(crate) fn under(level: Level, rules: Rules) -> Option<Self> {
         let shell = Shell::at(Path::new(KEEPER), level).inspect_err(|error| println!("skipped: {error}")).ok()?;
         Some(Hall::built(rules, |_| shell, Web::default()))
+    }
+
+    /// With a network for its commands, if this machine has a sandbox that holds them to it.
+    pub(crate) fn reaching(network: Network, rules: Rules) -> Option<Self> {
+        let shell = Shell::probe(Path::new(KEEPER));
+        let is_held = shell.level() != Level::None;
+        let shell = shell.reaching(network).inspect_err(|error| println!("skipped: {error}")).ok()?;
+        is_held.then(|| Hall::built(rules, |_| shell, Web::default()))
     }
 
     /// What is hidden is told from the folder that workspace and data are in.
