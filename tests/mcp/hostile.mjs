@@ -157,6 +157,7 @@ if (mode === "dies-at-once") {
   process.stderr.write("cannot open the database\n");
   process.exit(1);
 }
+if (mode === "lives") setInterval(() => appendFileSync(file, "."), 20);
 // The second time it is well.
 if (mode === "comes-back" && !existsSync(file)) {
   writeFileSync(file, "");

@@ -72,7 +72,7 @@ pub struct Said {
 }
 
 #[derive(Deserialize)]
-struct Result_<'a> {
+struct Called<'a> {
     #[serde(borrow, default)]
     content: Option<Vec<&'a RawValue>>,
     #[serde(borrow, rename = "structuredContent", default)]
@@ -83,7 +83,7 @@ struct Result_<'a> {
 
 impl Returned {
     pub(crate) fn read(answer: &RawValue) -> Result<Self, McpError> {
-        let result: Result_<'_> = read(answer)?;
+        let result: Called<'_> = read(answer)?;
         let pieces = result.content.unwrap_or_default();
         let mut content: Vec<Content> = pieces.iter().take(MOST).map(|piece| Content::read(piece)).collect();
         if pieces.len() > MOST {

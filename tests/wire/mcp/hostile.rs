@@ -99,6 +99,33 @@ fn one_that_does_not_come_up_is_told_of_and_the_turn_runs_without_it() {
 }
 
 #[test]
+fn nothing_of_one_survives_a_disconnect_or_the_death_of_the_server() {
+    let stage = Stage::set(Wire::OpenAi, Script::default());
+    let program = hostile(&stage);
+    let sign = stage.house.workspace().join("sign");
+    let words = command(&["node", program.to_str().unwrap(), "lives", sign.to_str().unwrap()]);
+    stage.configure(&format!("[mcp.alive]\ncommand = {words}\n"));
+    let length = || std::fs::metadata(&sign).map_or(0, |sign| sign.len());
+    let is_dead = || {
+        let before = length();
+        // It gives a sign of life fifty times a second.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        (length() == before).then_some(())
+    };
+    let server = stage.serve();
+    let talk = Talk::begin(server.address);
+    connect(server.address, &talk, &["alive"]);
+    until("it lives", || (length() > 0).then_some(()));
+    crate::http::post(server.address, "/v1/mcp/alive/disconnect", &json!({})).expect(202);
+    until("it is gone when it is disconnected", is_dead);
+    let before = length();
+    connect(server.address, &talk, &["alive"]);
+    until("it lives again", || (length() > before).then_some(()));
+    server.kill();
+    until("it is gone with the server", is_dead);
+}
+
+#[test]
 fn a_cancelled_call_is_cancelled_at_the_server_and_no_key_reaches_it() {
     let script = [
         Answer::call("env_misbehave", json!({})),
