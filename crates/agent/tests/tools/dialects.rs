@@ -6,7 +6,7 @@ use tolka_facts::Tool;
 
 use crate::hall::{Ended, Hall};
 
-fn smithy(hall: &Hall, ended: &Ended) -> Value {
+pub(crate) fn smithy(hall: &Hall, ended: &Ended) -> Value {
     let tool = Tool { title: String::new(), ..ended.tool.clone() };
     let told: ToolResult = result(&tool, hall.workspace.to_str().unwrap(), &hall.told()).unwrap();
     serde_json::to_value(told).unwrap()

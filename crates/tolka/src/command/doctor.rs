@@ -88,6 +88,7 @@ impl Doctor {
             checks.extend(sandbox(&config, &environment, data).await);
         }
         checks.push(models(&config, &environment).await);
+        checks.push(search(&config, &environment));
         match &data {
             Ok(data) => checks.extend(folder(data)),
             Err(error) => checks.push(Check::new("data", State::Bad, format!("{error:#}"))),
@@ -103,6 +104,14 @@ fn git() -> Check {
         }
         _ => Check::new("git", State::Weak, "not found: what turns do cannot be taken back; install git"),
     }
+}
+
+/// None is none; one that was chosen and cannot be asked is a fault.
+fn search(config: &Config, environment: &Environment) -> Check {
+    let (web, says) = crate::web::web(config, environment);
+    let is_missed = config.web.search.is_some() && web.search.is_none();
+    let state = if is_missed { State::Weak } else { State::Good };
+    Check::new("web search", state, says.trim_start_matches("web search: "))
 }
 
 async fn sandbox(config: &Config, environment: &Environment, data: &Path) -> Vec<Check> {

@@ -10,6 +10,7 @@ use tolka_agent::native::permission::Rules;
 use tolka_agent::native::web::{Engine, Search, Web};
 use tolka_facts::ToolKind;
 
+use crate::dialects::smithy;
 use crate::hall::Hall;
 
 const KEY: &str = "key-of-nobody";
@@ -121,6 +122,8 @@ async fn each_engine_is_asked_in_its_way_and_answers_in_ours() {
         let output = ended.went_well().output();
         assert_eq!(output["metadata"], json!({ "query": "rust sse", "count": 2, "results": results }), "{kind}");
         assert_eq!(output["output"], format!("1. A\n   https://a.test/\n   {about}\n2. B\n   https://b.test/"));
+        let told = json!({ "type": "web_search_result", "query": "rust sse", "results": results, "count": 2 });
+        assert_eq!(smithy(&hall, &ended), told);
         assert_eq!(ended.tool.kind, ToolKind::Fetch);
         assert_eq!(asked.lock().unwrap().len(), 1);
     }
