@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tolka_agent::Agent;
+use tolka_agent::{Agent, COMPACT};
 use tolka_facts::event::Model;
 use tolka_facts::{Block, NoBlobs};
 use tolka_workspace::slash::{Filled, Shelf, Slash, called, fill};
@@ -17,7 +17,9 @@ pub(crate) async fn call(agent: &dyn Agent, workspace: &str, request: &mut Promp
         Some(Block::Text { text, .. }) if text.blob().is_none() => text.text(&NoBlobs).into_owned(),
         _ => return,
     };
-    if called(&text).is_none() {
+    // A summary is the agent's own work: no file has its name.
+    let is_own = |name: &str| agent.compacts() && COMPACT.strip_prefix('/') == Some(name);
+    if called(&text).is_none_or(|(name, _)| is_own(&name)) {
         return;
     }
     let place = PathBuf::from(workspace);

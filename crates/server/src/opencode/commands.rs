@@ -5,7 +5,8 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
-use tolka_facts::Block;
+use tolka_agent::COMPACT;
+use tolka_facts::{Block, Head};
 use tolka_session::PromptRequest;
 use tolka_workspace::slash::Slash;
 
@@ -40,6 +41,12 @@ fn shown(slash: &Slash) -> Value {
     shown
 }
 
+/// A summary is the agent's own command.
+fn is_own(app: &App, head: &Head, name: &str) -> bool {
+    let mut agents = app.desk.agents().iter().filter(|agent| agent.name() == head.agent);
+    COMPACT.strip_prefix('/') == Some(name) && agents.any(|agent| agent.compacts())
+}
+
 /// The prompt is durable before the wait begins: a client that leaves leaves the turn running.
 pub(super) async fn call(
     State(app): State<App>,
@@ -52,7 +59,8 @@ pub(super) async fn call(
     let name = text_field(&body, "command")?.ok_or_else(|| missing("command"))?.to_owned();
     let arguments = text_field(&body, "arguments")?.unwrap_or_default().to_owned();
     let known = app.slashes(Some(&head.agent), head.workspace.clone()).await?;
-    if !known.iter().any(|slash| slash.name == name) && !mcp::has_command(&app, &head, &name).await {
+    let is_known = is_own(&app, &head, &name) || known.iter().any(|slash| slash.name == name);
+    if !is_known && !mcp::has_command(&app, &head, &name).await {
         let known: Vec<&str> = known.iter().map(|slash| slash.name.as_str()).take(50).collect();
         let name: String = name.chars().take(80).collect();
         let message =

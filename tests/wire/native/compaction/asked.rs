@@ -77,6 +77,21 @@ fn opencode_asks_for_a_summary_and_reads_it_among_its_messages() {
 }
 
 #[test]
+fn the_command_is_the_agents_own_though_a_file_has_its_name() {
+    let stage = stage([Answer::text("The thing is a lantern.").when(summary())]);
+    let server = stage.serve();
+    let talk = begin(server.address);
+    let folder = stage.house.workspace().join(".tolka/commands");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("compact.md"), "Press it hard.").unwrap();
+    let body = json!({ "command": "compact", "arguments": "Heed the light." });
+    let answer = post(server.address, &format!("/session/{}/command", talk.session), &body).expect(200);
+    assert_eq!(answer["info"]["summary"], true, "{answer}");
+    let sent = last(&stage);
+    assert!(sent.contains("Heed the light.") && !sent.contains("Press it hard."), "{sent}");
+}
+
+#[test]
 fn a_kill_in_the_middle_of_a_summary_leaves_everything_as_it_was() {
     let half = Answer::beats([Beat::Text("Half a summ".to_owned()), Beat::Hang]).when(summary());
     let stage = stage([half, Answer::text("A lantern.")]);
