@@ -204,9 +204,12 @@ impl Desk {
 
     /// The session is gone for clients, and its subagents are; their facts stay until they are purged.
     pub async fn delete(&self, session: &SessionId) -> Result<(), SessionError> {
-        // First those that it called, so that one which is cut off here is done again by deleting it again.
-        self.cancel(session, true).await?;
-        self.delete_children(session).await?;
+        // First those that it called, so that one which is cut off here is done again by deleting it again. It would only
+        // call for more; should the disk be too full to say so, its turn goes with it below.
+        if !self.children(session, false).await?.is_empty() {
+            let _ = self.cancel(session, true).await;
+            self.delete_children(session).await?;
+        }
         self.call(session, Command::Delete).await?;
         // Its turn may have called another meanwhile.
         self.delete_children(session).await

@@ -147,7 +147,12 @@ impl Child for Work {
 
     fn cancel(&self) -> Raising<'_, ()> {
         Box::pin(async {
-            match self.desk.cancel(&self.child, true).await {
+            let cancelled = match self.desk.cancel(&self.child, true).await {
+                // A disk that is full may not let the queue be dropped; what runs can be ended all the same.
+                Err(SessionError::Journal(_)) => self.desk.cancel(&self.child, false).await,
+                cancelled => cancelled,
+            };
+            match cancelled {
                 // Whatever else ends it is told as well.
                 Ok(_) | Err(SessionError::ShuttingDown | SessionError::NotFound(_)) => Ok(()),
                 Err(error) => Err(failed(error)),

@@ -369,7 +369,8 @@ fn todays_client_finds_tool_name_and_subagent_in_meta() {
     let meta = raw(r#"{"subagentSessionId":"ses_2"}"#);
     session.tell(ToolChanged { name: Some("task".into()), title: Some("Explore".into()), meta, ..change("c1") });
     let packets = session.packets(Profile::Current);
-    assert_eq!(types(&packets), ["subagent_started", "agent_message_chunk", "tool_call_start"]);
+    assert_eq!(types(&packets), ["subagent_started", "agent_message_chunk", "subagent_started", "tool_call_start"]);
+    assert_eq!(packets[2]["subagent_session_id"], json!("ses_2"), "the parent's stream tells it too");
     assert_eq!(
         (&packets[0]["subagent_session_id"], &packets[0]["parent_session_id"]),
         (&json!("ses_1"), &json!("ses_0"))
@@ -377,7 +378,7 @@ fn todays_client_finds_tool_name_and_subagent_in_meta() {
     assert_eq!(packets[1]["_meta"], json!({"sessionId": "ses_1", "parentSessionId": "ses_0"}));
     let meta =
         json!({"sessionId": "ses_1", "parentSessionId": "ses_0", "subagentSessionId": "ses_2", "toolName": "task"});
-    assert_eq!((&packets[2]["_meta"], &packets[2]["kind"]), (&meta, &json!("other")));
+    assert_eq!((&packets[3]["_meta"], &packets[3]["kind"]), (&meta, &json!("other")));
     let documented = session.packets(Profile::Documented);
     assert!(documented[1..].iter().all(|packet| packet["_meta"].is_null()));
 }

@@ -10,11 +10,11 @@ use proptest::test_runner::TestRunner;
 use serde_json::Value;
 use tolka_dialect::onyx::{Encoder, Profile};
 use tolka_dialect::{Carriage, Dialect, Finding};
-use tolka_facts::event::{Stop, TurnEnded};
-use tolka_facts::{Draft, Event, Fact, SessionId, Tip};
+use tolka_facts::event::{Stop, ToolChanged, TurnEnded};
+use tolka_facts::{Draft, Event, Fact, SessionId, Tip, names_subagent};
 
 use crate::generate::journal;
-use crate::{encode, frames};
+use crate::{Session, change, encode, frames};
 
 const PROFILES: [Profile; 2] = [Profile::Documented, Profile::Current];
 
@@ -136,6 +136,10 @@ fn the_table_of_carriage_is_true() {
     let stored = fs::read_to_string(data("data/facts/v4.jsonl")).unwrap();
     let stored: Vec<_> = stored.lines().map(|line| Fact::from_json(line.as_bytes()).unwrap()).collect();
     hear(&stored);
+    let mut session = Session::in_turn();
+    let meta = Some(names_subagent(&SessionId::from("ses_2")));
+    session.tell(ToolChanged { name: Some("task".into()), meta, ..change("c1") });
+    hear(&session.facts);
     for (event, carriage) in Dialect::Onyx(Profile::Documented).carriage() {
         let told = seen.get(event).unwrap_or_else(|| panic!("no {event} was told"));
         let told: Vec<_> = told.iter().map(String::as_str).collect();

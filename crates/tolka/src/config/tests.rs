@@ -24,6 +24,7 @@ fn a_whole_file_is_read_in_its_order() {
     assert_eq!(config.limits.steps, Some(60));
     assert_eq!(config.limits.turn.map(|time| time.0), Some(Duration::from_secs(1200)));
     assert_eq!(config.limits.command.map(|time| time.0), Some(Duration::from_secs(90)));
+    assert_eq!((config.limits.subagents, config.limits.subagent_depth), (Some(2), Some(2)));
     assert_eq!(config.ask.otherwise, Otherwise::Reject);
     let checkpoints = &config.checkpoints;
     assert_eq!((checkpoints.enabled, checkpoints.most_files), (Some(true), Some(1000)));

@@ -85,7 +85,9 @@ impl Follower {
                 biased;
                 () = cancel.fired(), if !is_cancelled => {
                     is_cancelled = true;
-                    child.cancel().await?;
+                    if let Err(error) = child.cancel().await {
+                        tracing::warn!(%error, "a subagent works on although its parent was stopped");
+                    }
                     continue;
                 }
                 fact = child.next() => fact?,
