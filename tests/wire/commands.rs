@@ -18,17 +18,24 @@ fn put(root: &Path, path: &str, text: &str) {
 fn asked(stage: &Stage) -> String {
     let requests = stage.provider.requests();
     let messages = requests.last().unwrap().body["messages"].clone();
-    let last = messages.as_array().unwrap().iter().rfind(|message| message["role"] == "user").unwrap()["content"].clone();
+    let last =
+        messages.as_array().unwrap().iter().rfind(|message| message["role"] == "user").unwrap()["content"].clone();
     match last {
         Value::String(text) => text,
-        parts => parts.as_array().unwrap().iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n"),
+        parts => {
+            parts.as_array().unwrap().iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
     }
 }
 
 fn stage() -> Stage {
     let stage = Stage::set(Wire::OpenAi, Script::of([Answer::text("Well.").for_ever()]));
     let root = stage.house.workspace();
-    put(&root, ".tolka/commands/review.md", "---\ndescription: Looks at it\nargument-hint: <what>\nagent: plan\n---\nReview $1 for $2.");
+    put(
+        &root,
+        ".tolka/commands/review.md",
+        "---\ndescription: Looks at it\nargument-hint: <what>\nagent: plan\n---\nReview $1 for $2.",
+    );
     put(&root, ".claude/commands/git/commit.md", "Commit. Now: !`git status`");
     put(&root, ".opencode/command/read.md", "Tell of @notes.txt: $ARGUMENTS");
     put(&root, "notes.txt", "the notes");
@@ -45,7 +52,10 @@ fn a_prompt_that_begins_with_a_name_is_what_the_file_says_in_every_family() {
     assert_eq!(ended["data"]["stop"], "end_turn");
     assert_eq!(asked(&stage), "Review src for all of it please.");
     let queued = talk.told("prompt_queued")[0].clone();
-    assert_eq!((&queued["agent"], &queued["content"][0]["text"]), (&json!("plan"), &json!("Review src for all of it please.")));
+    assert_eq!(
+        (&queued["agent"], &queued["content"][0]["text"]),
+        (&json!("plan"), &json!("Review src for all of it please."))
+    );
     let told = talk.told("commands_set");
     let names: Vec<&Value> = told[0]["commands"].as_array().unwrap().iter().map(|command| &command["name"]).collect();
     assert_eq!((told.len(), names), (1, vec![&json!("git/commit"), &json!("read"), &json!("review")]));
@@ -55,7 +65,8 @@ fn a_prompt_that_begins_with_a_name_is_what_the_file_says_in_every_family() {
     let message = post(server.address, &format!("/session/{session}/command"), &body).expect(200);
     assert_eq!(message["info"]["role"], "assistant");
     assert_eq!(asked(&stage), "Commit. Now: [run the command `git status` and take what it prints for this place]");
-    let missing = post(server.address, &format!("/session/{session}/command"), &json!({ "command": "nothing" })).expect(400);
+    let missing =
+        post(server.address, &format!("/session/{session}/command"), &json!({ "command": "nothing" })).expect(400);
     assert!(missing.to_string().contains("Available commands: git/commit, read, review"), "{missing}");
 
     let body = json!({ "messages": [{ "role": "user", "content": "/git:commit now" }], "dialog_id": session, "stream": false });

@@ -228,7 +228,8 @@ fn the_demo_does_not_write_into_a_folder_that_was_not_meant_for_it() {
         assert!(said.contains("the demo does not write into") && said.contains("--agent demo"), "{said}");
     }
     assert!(std::fs::read_dir(house.workspace()).unwrap().next().is_none(), "nothing was written");
-    let meant = house.run(&["run", "hi", "--pace", "max", "--agent", "demo", "--workspace", project, "--allow", "bash"]);
+    let meant =
+        house.run(&["run", "hi", "--pace", "max", "--agent", "demo", "--workspace", project, "--allow", "bash"]);
     assert_eq!(code(&meant), 0, "{}", stderr(&meant));
     assert!(house.workspace().join("todo/index.html").exists());
 }

@@ -24,7 +24,7 @@ impl Bench {
         Bench { house, provider }
     }
 
-    fn args<'a>(&self, args: &[&'a str]) -> Vec<String> {
+    fn args(&self, args: &[&str]) -> Vec<String> {
         let config = self.house.data().with_file_name("tolka.toml").to_str().unwrap().to_owned();
         let usual = ["--config", &config, "--model", "scripted/story"].map(str::to_owned);
         ["run".to_owned()].into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).chain(usual).collect()
@@ -69,14 +69,18 @@ fn a_run_in_json_is_its_facts_and_a_result() {
     assert_eq!(bench.heard(), "what is it?");
     let kinds: Vec<&str> = facts.iter().map(|fact| fact["type"].as_str().unwrap()).collect();
     assert!(kinds.contains(&"turn_started") && kinds.last() == Some(&"turn_ended"), "{kinds:?}");
-    assert_eq!((&result["type"], &result["text"], &result["exit"]), (&json!("result"), &json!("Forty-two."), &json!(0)));
+    assert_eq!(
+        (&result["type"], &result["text"], &result["exit"]),
+        (&json!("result"), &json!("Forty-two."), &json!(0))
+    );
     assert_eq!((&result["stop"], &result["refused"], &result["error"]), (&json!("end_turn"), &json!([]), &Value::Null));
     assert_eq!(result["session"], facts[0]["session"]);
 }
 
 #[test]
 fn what_nobody_can_allow_is_refused_at_once_and_told_by_the_exit_code() {
-    let answers = || [Answer::call("bash", json!({ "command": "touch it", "description": "Touches" })), Answer::text("Tried.")];
+    let answers =
+        || [Answer::call("bash", json!({ "command": "touch it", "description": "Touches" })), Answer::text("Tried.")];
     let bench = Bench::playing(answers());
     let run = bench.run(&["--json", "touch it"]);
     let (facts, result) = lines(&run);

@@ -127,7 +127,7 @@ impl Connection {
         if let Some(http) = &self.http {
             http.agree(&welcome.version);
         }
-        self.notify("notifications/initialized", json!({}))?;
+        self.notify("notifications/initialized", &json!({}))?;
         if let Some(http) = self.http.clone() {
             self.tasks.spawn(overhear(http, self.peer.clone(), self.out.clone()));
         }
@@ -203,7 +203,7 @@ impl Connection {
         error
     }
 
-    fn notify(&self, method: &str, params: Value) -> Result<(), McpError> {
+    fn notify(&self, method: &str, params: &Value) -> Result<(), McpError> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
@@ -257,7 +257,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if self.is_open {
             let params = json!({ "requestId": self.id, "reason": "nobody waits for it any more" });
-            let _ = self.connection.notify("notifications/cancelled", params);
+            let _ = self.connection.notify("notifications/cancelled", &params);
         }
     }
 }

@@ -106,7 +106,7 @@ impl Content {
         let kind = take("type").unwrap_or_default();
         match kind.as_str() {
             "text" => Content::Text(take("text").unwrap_or_default()),
-            "image" => image(take("data").unwrap_or_default(), &take("mimeType").unwrap_or_default()),
+            "image" => image(&take("data").unwrap_or_default(), &take("mimeType").unwrap_or_default()),
             "audio" => Content::Audio {
                 data: take("data").unwrap_or_default(),
                 mime: take("mimeType").unwrap_or_else(|| "audio/*".to_owned()),
@@ -178,12 +178,12 @@ impl Said {
 impl Content {
     /// A picture, or words for why it is none. A provider refuses a whole conversation for one that is none, and would do so
     /// for ever after.
-    pub fn image(data: String, mime: &str) -> Self {
+    pub fn image(data: &str, mime: &str) -> Self {
         image(data, mime)
     }
 }
 
-fn image(data: String, mime: &str) -> Content {
+fn image(data: &str, mime: &str) -> Content {
     let shown = cut(mime, 60);
     if data.len() > PICTURE / 3 * 4 {
         return Content::Words(format!("[a picture ({shown}) of {} bytes, more than models take]", data.len() / 4 * 3));

@@ -81,13 +81,13 @@ impl Hub {
 
     /// Adds a server for one session, until this process ends: what it is given may be secret and is written nowhere.
     pub fn add_to_session(&self, session: &str, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
-        self.add(Whose::Session(session.to_owned()), workspace, config)
+        self.add(&Whose::Session(session.to_owned()), workspace, config)
     }
 
     /// The same for all sessions of a folder.
     pub fn add_to_folder(&self, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
         self.of_folder(workspace);
-        self.add(Whose::Folder(workspace.to_owned()), workspace, config)
+        self.add(&Whose::Folder(workspace.to_owned()), workspace, config)
     }
 
     /// Lets go of what a session brought along.
@@ -95,12 +95,12 @@ impl Hub {
         self.rooms().retain(|room| room.whose != Whose::Session(session.to_owned()));
     }
 
-    fn add(&self, whose: Whose, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
+    fn add(&self, whose: &Whose, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
         config.check()?;
         self.room(whose.clone(), |_| Vec::new());
         let server = Arc::new(Server::new(config, workspace.to_owned(), self.ways.clone()));
         let mut rooms = self.rooms();
-        let Some(room) = rooms.iter_mut().find(|room| room.whose == whose) else { return Ok(server) };
+        let Some(room) = rooms.iter_mut().find(|room| room.whose == *whose) else { return Ok(server) };
         room.servers.retain(|known| known.name() != server.name());
         if room.servers.len() >= SERVERS {
             return Err(ConfigError::TooMany(SERVERS));

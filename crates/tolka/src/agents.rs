@@ -185,7 +185,7 @@ impl Choice {
                 hands = settings::hands(&settings);
                 let usual = found.usual.as_ref().map(Which::to_string).unwrap_or_default();
                 let native: Arc<dyn Agent> = Arc::new(Native::new(NATIVE, Arc::new(settings)));
-                let (_, search) = crate::web::web(&config, &environment);
+                let (_, search) = crate::web::web(config, environment);
                 (Arc::from([native, demo]), vec![format!("model: {usual}"), search])
             }
         };

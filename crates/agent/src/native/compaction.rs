@@ -178,7 +178,7 @@ impl Turn<'_, '_> {
                 Compacted::Failed(Box::new(failure::of_model(error, &self.model.about().model, *tries)))
             }
             Unsummarised::Silent | Unsummarised::Refused => {
-                Compacted::Failed(Box::new(failure::unsummarised(unmade.words())))
+                Compacted::Failed(Box::new(failure::unsummarised(&unmade.words())))
             }
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn unknown_model(wanted: Option<&ModelName>, known: &[String]) -> Fai
 }
 
 /// A person asked for a summary, and there is none.
-pub(super) fn unsummarised(why: String) -> Failed {
+pub(super) fn unsummarised(why: &str) -> Failed {
     let message = format!("{why} Nothing was changed; ask again, or with another model.");
     Failed { kind: FailureKind::Provider, message, code: None, retryable: true, details: None }
 }

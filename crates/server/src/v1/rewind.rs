@@ -38,6 +38,7 @@ pub(super) async fn rewind(State(app): State<App>, Path(id): Path<String>, body:
 
 pub(super) async fn unrewind(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
     let body = json_body(body).await?;
+    only(&body, &["rewind", "overwrite"])?;
     let (undo, overwrite) = (undo(&body)?, overwrite(&body)?);
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
@@ -49,6 +50,7 @@ pub(super) async fn unrewind(State(app): State<App>, Path(id): Path<String>, bod
 
 pub(super) async fn approve(State(app): State<App>, Path(id): Path<String>, body: Body) -> Answered {
     let body = json_body(body).await?;
+    only(&body, &["message"])?;
     let words = text_field(&body, "message")?.map(str::to_owned);
     let session = SessionId::from(id);
     app.desk.tip(&session).await?;
@@ -68,6 +70,7 @@ pub(super) async fn reset(State(app): State<App>, Path(id): Path<String>, body: 
 
 pub(super) async fn fork(State(app): State<App>, Path(id): Path<String>, body: Body) -> Result<Response, TolkaError> {
     let body = json_body(body).await?;
+    only(&body, &["before", "workspace", "title"])?;
     let workspace = match text_field(&body, "workspace")? {
         None | Some("in_place") => ForkWorkspace::InPlace,
         Some("own") => ForkWorkspace::Own,

@@ -143,7 +143,7 @@ async fn sandbox(config: &Config, environment: &Environment, data: &Path) -> Vec
 async fn models(config: &Config, environment: &Environment) -> Check {
     let found = Catalogue::gather(config, environment, None, Look::Everywhere).await;
     match (found.stuck(), &found.usual) {
-        (Some(why), _) => Check::new("models", State::Bad, why.to_string()),
+        (Some(why), _) => Check::new("models", State::Bad, why),
         (None, Some(usual)) => Check::new("models", State::Good, Which::to_string(usual)),
         (None, None) => {
             Check::new("models", State::Weak, "none can be used, so the demo answers; `tolka models` tells why")

@@ -37,7 +37,12 @@ fn a_whole_file_is_read_in_its_order() {
     let work = config.providers.get("work").unwrap();
     assert_eq!(work.models[0].price.map(|price| (price.input, price.output)), Some((0.5, 1.5)));
     let known = |name: &str| name == "FILES_KEY";
-    let found: Vec<_> = config.mcp.0.iter().map(|entry| mcp::config(&entry.name, &entry.value, &|name| known(name).then(|| "k".to_owned()))).collect();
+    let found: Vec<_> = config
+        .mcp
+        .0
+        .iter()
+        .map(|entry| mcp::config(&entry.name, &entry.value, &|name| known(name).then(|| "k".to_owned())))
+        .collect();
     let files = found[0].as_ref().unwrap();
     assert_eq!((files.enabled, files.timeout, files.wants("write_file")), (false, Duration::from_secs(120), false));
     let Reach::Program { env, .. } = &files.reach else { panic!("{files:?}") };
@@ -92,7 +97,10 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
         ("\n[mcp.a]\nenabled = true", "line 2: `a` has neither command nor url; give one"),
         ("[mcp.\"a b\"]\ncommand = [\"x\"]", "line 1: `a b` cannot be the name of an MCP server"),
         ("[mcp.a]\nurl = \"ftp://h\"", "line 1: the url of the MCP server `a` has to begin with http:// or https://"),
-        ("[mcp.a]\nurl = \"http://h\"\nheaders = { Authorization = \"Bearer k\" }", "line 3: the header `Authorization` carries a key"),
+        (
+            "[mcp.a]\nurl = \"http://h\"\nheaders = { Authorization = \"Bearer k\" }",
+            "line 3: the header `Authorization` carries a key",
+        ),
         ("[mcp.a]\ncommand = [\"x\"]\nheaders = { a = \"b\" }", "line 1: `a` is a program and has no headers"),
         ("[mcp.a]\ncmd = [\"x\"]", "line 2: unknown field `cmd`, expected one of `command`, `env`, `url`"),
         ("[limits]\nsteps = 0", "line 2: this is a count of at least 1"),

@@ -29,6 +29,8 @@ pub(super) struct Listing {
     pub(super) new: u64,
     /// In the index and no longer in the workspace, or ignored by now.
     pub(super) absent: Vec<Vec<u8>>,
+    /// Of those, the ones that are ignored by now.
+    pub(super) ignored: Vec<Vec<u8>>,
     /// Folders that the index knows no file of and that have a repository of their own, or may have, each with its
     /// slash. Git does not look into them.
     pub(super) nested: Vec<Vec<u8>>,
@@ -92,7 +94,8 @@ impl Listing {
                     listing.sort_known(path, looked, largest);
                 }
             }
-            listing.absent.extend(ignored.into_iter().map(<[u8]>::to_owned));
+            listing.ignored = ignored.into_iter().map(<[u8]>::to_owned).collect();
+            listing.absent.extend(listing.ignored.iter().cloned());
             Ok(listing)
         })
         .await

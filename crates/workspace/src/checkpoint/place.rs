@@ -55,7 +55,8 @@ pub(super) fn narrow(workspace: &Path) -> Result<PathBuf, CheckpointError> {
         return Err(unusable(io::ErrorKind::NotADirectory.into()));
     }
     let home = std::env::var_os("HOME").and_then(|home| Path::new(&home).canonicalize().ok());
-    if workspace.parent().is_none() || home.as_ref() == Some(&workspace) {
+    // The folder in which homes are is no project either.
+    if workspace.parent().is_none() || home.is_some_and(|home| home.starts_with(&workspace)) {
         return Err(CheckpointError::TooWide { path: workspace });
     }
     Ok(workspace)

@@ -5,7 +5,7 @@
 //! workspace without a repository. Objects are linked, or copied: the repository may do with its own what it likes.
 //! Nothing is written there, and wherever something is odd, nothing is taken over.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
@@ -90,7 +90,42 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
     written.map_err(CheckpointError::storage(path))
 }
 
-/// The paths that are saved though they are ignored: the repository tracked them when the store was made. Blocks.
+/// Those of some ignored paths that the repository tracks are written to those that are saved all the same. All of these,
+/// if there are any. Blocks.
+pub(super) fn hold(
+    store: &Path,
+    workspace: &Path,
+    held: &[Vec<u8>],
+    mut ignored: Vec<Vec<u8>>,
+) -> Result<Option<Vec<Vec<u8>>>, CheckpointError> {
+    let tracked: HashSet<Vec<u8>> = tracked(workspace).unwrap_or_default();
+    ignored.retain(|path| tracked.contains(path));
+    if ignored.is_empty() {
+        return Ok(None);
+    }
+    let all: Vec<Vec<u8>> = held.iter().cloned().chain(ignored).collect();
+    let bytes: Vec<u8> = all.iter().flat_map(|path| path.iter().chain(&[0])).copied().collect();
+    let path = store.join(HELD);
+    let new = path.with_added_extension("new");
+    write(&new, &bytes)?;
+    fs::rename(&new, &path).map_err(CheckpointError::storage(path))?;
+    Ok(Some(all))
+}
+
+/// What the repository of a workspace tracks. `None`: there is none, or its index is not understood.
+fn tracked(workspace: &Path) -> Option<HashSet<Vec<u8>>> {
+    let repository = workspace.join(".git");
+    let found = fs::symlink_metadata(&repository).ok().filter(|found| found.is_dir() || found.is_file())?;
+    let folder = match found.is_dir() {
+        true => repository,
+        // Of a further work tree, it says where its index is.
+        false => workspace.join(text_as_it_is(&repository).ok()?.strip_prefix("gitdir: ")?.trim_end()),
+    };
+    let known = index::parse(&fs::read(folder.join("index")).ok()?)?;
+    Some(known.into_iter().map(|known| known.path).collect())
+}
+
+/// The paths that are saved though they are ignored: the repository tracked them when they were first met. Blocks.
 pub(super) fn held(store: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(store.join(HELD)).unwrap_or_default();
     bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_owned).collect()
@@ -167,12 +202,16 @@ fn converts(workspace: &Path, path: &[u8]) -> bool {
         }
 }
 
-/// In small letters. The filter of large files makes objects that are shorter than any file it is for.
-fn text(path: &Path) -> io::Result<String> {
+fn text_as_it_is(path: &Path) -> io::Result<String> {
     if fs::metadata(path)?.len() > TEXT {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    Ok(String::from_utf8_lossy(&fs::read(path)?).to_lowercase().replace("[filter \"lfs\"]", ""))
+    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
+}
+
+/// In small letters. The filter of large files makes objects that are shorter than any file it is for.
+fn text(path: &Path) -> io::Result<String> {
+    Ok(text_as_it_is(path)?.to_lowercase().replace("[filter \"lfs\"]", ""))
 }
 
 /// Gives up the belief in what may have been touched since. Git compares seconds, as does the one that will read our

@@ -177,7 +177,7 @@ impl Store {
     }
 
     /// The index of an unchanged workspace is the one that the tree before was made from, and so is the tree.
-    async fn tree(&self, before: Option<Tree>, halt: &Halt) -> Result<Tree, CheckpointError> {
+    async fn tree(&mut self, before: Option<Tree>, halt: &Halt) -> Result<Tree, CheckpointError> {
         let began = Instant::now();
         let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
         blocking(move || files::sweep(&dir, &index)).await?;
@@ -186,15 +186,15 @@ impl Store {
             Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => self.catch_up(halt).await?,
             result => result?,
         };
-        // Of all files, each time: git takes one whose mode changed within a second for unchanged.
-        let (workspace, index) = (self.git.workspace.clone(), self.git.index.clone());
-        let modes = blocking(move || Ok(Modes::look(&workspace, &index))).await?;
         if let (Some(tree), Some(index)) = (before, self.identity().await?)
             && tree.index.as_ref() == Some(&index)
         {
+            let modes = self.modes().await?;
             return Ok(Tree { began, left_out, modes, ..tree });
         }
-        let name = match write(&self.git, &[], &["write-tree"], b"", halt).await {
+        let (modes, name) = tokio::join!(self.modes(), write(&self.git, &[], &["write-tree"], b"", halt));
+        let modes = modes?;
+        let name = match name {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
             Err(error @ CheckpointError::Git { .. }) => {
@@ -207,13 +207,19 @@ impl Store {
         Ok(Tree { began, name, files, left_out, modes, index })
     }
 
+    /// Of all files, each time: git takes one whose mode changed within a second for unchanged.
+    async fn modes(&self) -> Result<Modes, CheckpointError> {
+        let (workspace, index) = (self.git.workspace.clone(), self.git.index.clone());
+        blocking(move || Ok(Modes::look(&workspace, &index))).await
+    }
+
     async fn identity(&self) -> Result<Option<Identity>, CheckpointError> {
         let index = self.git.index.clone();
         blocking(move || Ok(Identity::of(&index))).await
     }
 
     /// Makes the index say what the workspace holds, and tells what it leaves out.
-    async fn catch_up(&self, halt: &Halt) -> Result<Vec<LeftOut>, CheckpointError> {
+    async fn catch_up(&mut self, halt: &Halt) -> Result<Vec<LeftOut>, CheckpointError> {
         let mut listing = self.list(halt).await?;
         if !listing.is_empty() {
             self.bound(&listing).await?;
@@ -241,7 +247,28 @@ impl Store {
     }
 
     /// The differences, with all nested repositories opened up.
-    async fn list(&self, halt: &Halt) -> Result<Listing, CheckpointError> {
+    async fn list(&mut self, halt: &Halt) -> Result<Listing, CheckpointError> {
+        let listing = self.list_as_it_is(halt).await?;
+        if self.hold(&listing.ignored).await? { self.list_as_it_is(halt).await } else { Ok(listing) }
+    }
+
+    /// What the person's repository tracks is saved on when a rule comes to ignore it, as git itself goes on with it.
+    /// Whether there is any that was not known.
+    async fn hold(&mut self, ignored: &[Vec<u8>]) -> Result<bool, CheckpointError> {
+        if ignored.is_empty() {
+            return Ok(false);
+        }
+        let (dir, workspace, ignored) = (self.git.dir.clone(), self.git.workspace.clone(), ignored.to_vec());
+        let held = self.scope.held.clone();
+        let more = blocking(move || seed::hold(&dir, &workspace, &held, ignored)).await?;
+        if let Some(held) = more {
+            self.scope.held = held.into();
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    async fn list_as_it_is(&self, halt: &Halt) -> Result<Listing, CheckpointError> {
         let mut listing = match Listing::take(&self.git, &self.scope, halt).await {
             // Listing reads little but the index, which may be damaged. Without one it fails in the same way again.
             Err(CheckpointError::Git { command, words }) => {

@@ -57,7 +57,7 @@ impl Bound {
 fn size(bytes: u64) -> String {
     match bytes {
         0..1_048_576 => format!("{} KiB", bytes >> 10),
-        0..10_737_418_240 => format!("{} MiB", bytes >> 20),
+        1_048_576..10_737_418_240 => format!("{} MiB", bytes >> 20),
         _ => format!("{} GiB", bytes >> 30),
     }
 }

@@ -182,7 +182,7 @@ enum Listening {
 #[derive(Debug, PartialEq, Eq)]
 enum No {
     Unreadable,
-    NoPass,
+    Unknown,
     NotListed(String),
     Private(String),
     Unreachable(String),
@@ -194,7 +194,7 @@ impl No {
             No::Unreadable => {
                 ("400 Bad Request", "Tolka: this is no request that the proxy of commands understands.".to_owned())
             }
-            No::NoPass => (
+            No::Unknown => (
                 "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"tolka\"",
                 "Tolka: this way to the network is for the commands of an agent; use the proxy of the environment."
                     .to_owned(),
@@ -282,7 +282,7 @@ impl Hall {
 
     async fn judge(&self, head: &str) -> Result<(Request, TcpStream), No> {
         let request = Request::read(head).ok_or(No::Unreadable)?;
-        let pass = request.pass.as_ref().and_then(|word| self.passes().get(word).cloned()).ok_or(No::NoPass)?;
+        let pass = request.pass.as_ref().and_then(|word| self.passes().get(word).cloned()).ok_or(No::Unknown)?;
         let reached = self.reach(&request.host, request.port).await;
         if let Err(No::NotListed(host) | No::Private(host)) = &reached {
             let mut refused = pass.lock().unwrap_or_else(PoisonError::into_inner);

@@ -44,8 +44,8 @@ impl Obeyed {
                     fs::create_dir(path)?;
                 }
                 // What was in it is gone with it, or is told by itself.
-                let inside = self.found.keys().filter(|inside| inside.parent() == Some(path));
-                inside.map(|inside| self.put_one_back(inside)).collect()
+                let mut inside = self.found.keys().filter(|inside| inside.parent() == Some(path));
+                inside.try_for_each(|inside| self.put_one_back(inside))
             }
             Some(Says::Other(..)) => Err(io::ErrorKind::Unsupported.into()),
         }

@@ -307,3 +307,28 @@ proptest! {
         });
     }
 }
+
+/// A person adds the line, or the agent; and it is their work that is in the file.
+#[tokio::test]
+async fn what_the_repository_tracks_is_saved_on_when_a_rule_comes_to_ignore_it() {
+    let mut house = repository();
+    house.write("conf/a", "committed");
+    house.write("made/b", "not tracked");
+    shell(&house.workspace, "git add conf; git commit -qm conf");
+    settle(&house);
+    house.save().await;
+    house.write(".gitignore", "conf/\nmade/\n");
+    house.write("conf/a", "uncommitted work");
+    let saved = house.save().await;
+    let content = |house: &House, commit: &str| house.snapshot(commit).get(b"conf/a".as_slice()).cloned();
+    assert_eq!(content(&house, &saved.commit), Some(Entry::File(b"uncommitted work".to_vec())));
+    assert!(!house.snapshot(&saved.commit).contains_key(b"made/b".as_slice()));
+    // Also when it was away, and for the next run.
+    fs::remove_file(house.workspace.join("conf/a")).unwrap();
+    assert_eq!(content(&house, &house.save().await.commit), None);
+    house.reopen();
+    house.write("conf/a", "back");
+    let saved = house.save().await;
+    assert_eq!(content(&house, &saved.commit), Some(Entry::File(b"back".to_vec())));
+    house.check();
+}

@@ -27,7 +27,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         "list" => {
             act.running("Processes", &[]).await?;
             let all = act.tools.settings.processes.of(&act.tools.session);
-            let lines = blocking(move || all.iter().map(|process| line(process)).collect::<Vec<_>>()).await?;
+            let lines = blocking(move || all.iter().map(line).collect::<Vec<_>>()).await?;
             let output = if lines.is_empty() { "No process runs.".to_owned() } else { lines.join("\n") };
             Ok(done("Processes", output, json!({ "count": lines.len() })))
         }

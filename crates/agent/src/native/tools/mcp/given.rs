@@ -65,7 +65,7 @@ impl Sum {
             }
             Content::Image { mime, .. } => self.words.push(format!("[one more picture ({mime}) is left out]")),
             Content::Audio { mime, .. } => {
-                self.words.push(format!("[a recording ({mime}), which cannot be heard here]"))
+                self.words.push(format!("[a recording ({mime}), which cannot be heard here]"));
             }
             Content::Link { uri, name, description, mime } => {
                 let about = description.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
@@ -81,7 +81,7 @@ impl Sum {
             Given::Text(text) => self.words.push(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")),
             Given::Blob(blob) => {
                 let mime = mime.unwrap_or_else(|| "application/octet-stream".to_owned());
-                match Content::image(blob, &mime) {
+                match Content::image(&blob, &mime) {
                     picture @ Content::Image { .. } => {
                         self.words.push(format!("[the resource <{uri}>, a picture]"));
                         self.add(picture);
