@@ -7,6 +7,7 @@ mod routes;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -14,11 +15,31 @@ use crate::http::{get, post};
 use crate::native::stage::{Stage, Talk};
 use crate::server::until;
 
+const PACKAGES: &str = "tests/clients/node_modules";
+
 /// A program of an npm package; the suite installs them.
-fn package(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/clients/node_modules/@modelcontextprotocol");
-    let program = folder.join(name).join("dist/index.js");
+fn installed(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PACKAGES);
+    let program = folder.join("@modelcontextprotocol").join(name).join("dist/index.js");
     program.canonicalize().unwrap_or_else(|_| panic!("run scripts/needs.sh: {} is not there", program.display()))
+}
+
+/// The same where the sandbox lets it be read: of folders for temporary files, in which this checkout may be, it shows
+/// only the workspace.
+fn package(stage: &Stage, name: &str) -> PathBuf {
+    let program = installed(name);
+    if !["/tmp", "/var/tmp"].iter().any(|folder| program.starts_with(folder)) {
+        return program;
+    }
+    let folder = program.ancestors().find(|folder| folder.ends_with(PACKAGES)).unwrap();
+    let workspace = stage.house.workspace();
+    let there = workspace.join("node_modules");
+    if !there.exists() {
+        let copied = Command::new("cp").arg("-a").arg(folder).arg(&there).status().unwrap();
+        assert!(copied.success());
+        std::fs::write(workspace.join(".gitignore"), "node_modules\n").unwrap();
+    }
+    there.join(program.strip_prefix(folder).unwrap())
 }
 
 /// Our own misbehaving server, put where the sandbox lets it be read.

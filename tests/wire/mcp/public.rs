@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tolka_scripted::{Answer, Script};
 
-use super::{command, connect, output, package, servers};
+use super::{command, connect, installed, output, package, servers};
 use crate::http::post;
 use crate::native::stage::{Stage, Talk, Wire};
 use crate::server::{free_port, until};
@@ -16,8 +16,8 @@ fn answers(calls: &[(&str, Value)]) -> Script {
     Script { answers: calls.chain([Answer::text("Done.")]).collect(), ..Script::default() }
 }
 
-fn everything() -> String {
-    let program = package("server-everything");
+fn everything(stage: &Stage) -> String {
+    let program = package(stage, "server-everything");
     format!("[mcp.everything]\ncommand = {}\n", command(&["node", program.to_str().unwrap()]))
 }
 
@@ -38,11 +38,12 @@ fn their_tools_are_used_and_asked_for() {
                 ("everything_no-such-tool", json!({})),
             ]),
         );
-        let (files, workspace) = (package("server-filesystem"), stage.house.workspace().canonicalize().unwrap());
+        let (files, workspace) =
+            (package(&stage, "server-filesystem"), stage.house.workspace().canonicalize().unwrap());
         let files = command(&["node", files.to_str().unwrap(), workspace.to_str().unwrap()]);
         stage.configure(&format!(
             "[mcp.files]\ncommand = {files}\n{}[permissions.mcp]\n\"everything_*\" = \"allow\"\n\"files_read*\" = \"allow\"\n",
-            everything()
+            everything(&stage)
         ));
         let server = stage.serve();
         let mut talk = Talk::begin(server.address);
@@ -93,7 +94,7 @@ fn their_tools_are_used_and_asked_for() {
 fn resources_and_prompts_come_into_the_conversation() {
     let answers = vec![Answer::text("Done.").for_ever()];
     let stage = Stage::set(Wire::OpenAi, Script { answers, ..Script::default() });
-    stage.configure(&everything());
+    stage.configure(&everything(&stage));
     let server = stage.serve();
     let mut talk = Talk::begin(server.address);
     connect(server.address, &talk, &["everything"]);
@@ -149,7 +150,7 @@ struct AtAddress {
 impl AtAddress {
     fn start(port: u16) -> Self {
         let mut child = Command::new("node")
-            .arg(package("server-everything"))
+            .arg(installed("server-everything"))
             .arg("streamableHttp")
             .env("PORT", port.to_string())
             .stdin(Stdio::null())

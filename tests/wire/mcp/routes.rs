@@ -45,7 +45,7 @@ fn a_session_brings_its_own_and_no_other_has_it() {
 fn opencodes_clients_see_add_and_steer_them() {
     let stage =
         Stage::set(Wire::OpenAi, Script { answers: vec![Answer::text("Yes.").for_ever()], ..Script::default() });
-    let everything = package("server-everything");
+    let everything = package(&stage, "server-everything");
     let words = command(&["node", everything.to_str().unwrap()]);
     stage.configure(&format!(
         "[mcp.everything]\ncommand = {words}\n[mcp.off]\ncommand = [\"false\"]\nenabled = false\n"
