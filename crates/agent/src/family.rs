@@ -30,8 +30,8 @@ pub trait Family: Send + Sync + fmt::Debug {
     /// Makes a session in the same folder, with the same agent. It does nothing until it is given a task.
     fn bear(&self, birth: Birth) -> Raising<'_, SessionId>;
 
-    /// A child that was made before and has nothing to do now. An error says why it is none.
-    fn find(&self, child: SessionId) -> Raising<'_, SessionId>;
+    /// The kind of a child that was made before and has nothing to do now. An error says why it is none.
+    fn find(&self, child: SessionId) -> Raising<'_, String>;
 
     /// Gives a child its task.
     fn give(&self, child: SessionId, task: String) -> Raising<'_, Box<dyn Child>>;

@@ -61,7 +61,7 @@ impl Family for Children {
         })
     }
 
-    fn find(&self, child: SessionId) -> Raising<'_, SessionId> {
+    fn find(&self, child: SessionId) -> Raising<'_, String> {
         Box::pin(async move {
             let tip = self.desk.tip(&child).await.ok().filter(|tip| parent_of(&tip.head) == Some(&self.parent));
             let Some(tip) = tip else {
@@ -72,7 +72,9 @@ impl Family for Children {
                     "the subagent {child} is still at work; wait for it, or call another"
                 )));
             }
-            Ok(child)
+            // One without a kind was made by a client, for a person.
+            let none = || FamilyError(format!("{child} was not made by `task`; leave `task_id` out"));
+            tip.head.mode.clone().ok_or_else(none)
         })
     }
 
@@ -81,7 +83,8 @@ impl Family for Children {
             let led = self.desk.room().lead(child.clone(), self.parent.clone());
             // Of its own for each: calls of two turns may have one name.
             let key = Some(format!("{TASK}{}", self.desk.new_session_id()));
-            let request = PromptRequest { content: vec![Block::text(task)], key, ..PromptRequest::default() };
+            let content = vec![Block::text(task)];
+            let request = PromptRequest { content, key, is_models: true, ..PromptRequest::default() };
             let accepted = self.desk.prompt(&child, request).await.map_err(failed)?;
             let scope = Scope::Session(child.clone());
             let journal = self.desk.journal().clone();

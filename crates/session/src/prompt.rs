@@ -35,6 +35,8 @@ pub struct PromptRequest {
     /// For the turn that runs, which is told of it between two steps. Without one it is a prompt like any other; and so it
     /// is if it names another way of working or another model than that turn has, which cannot change in the middle.
     pub steer: bool,
+    /// A model wrote it: what would be a command, if a person had, is plain text.
+    pub is_models: bool,
 }
 
 /// A prompt that is durable: it will run, now or when its turn comes, also after a crash.
@@ -148,7 +150,9 @@ impl Actor {
             return Err(SessionError::UnknownAgent { name, known: self.known_agents.clone() });
         };
         let workspace = self.clerk.tip().head.workspace.clone();
-        slash::call(agent.as_ref(), &workspace, &mut request).await;
+        if !request.is_models {
+            slash::call(agent.as_ref(), &workspace, &mut request).await;
+        }
         self.check_mode(agent.as_ref(), request.agent.as_deref())?;
         request.model = known_model(agent.as_ref(), request.model)?;
         if let Some(given) = request.key.as_ref().map(String::len).filter(|given| *given > KEY_LIMIT) {

@@ -34,7 +34,8 @@ pub(super) async fn attach(
     if !tasks.is_empty() && !can_call() {
         tasks.clear();
     }
-    let read = files.chain(mentions::named(content, &tools.kit()));
+    let named = if tools.is_subagents() { Vec::new() } else { mentions::named(content, &tools.kit()) };
+    let read = files.chain(named);
     let inputs: Vec<(&str, Json)> = read.chain(tasks).take(MOST).collect();
     if inputs.is_empty() {
         return Ok(Ok(()));

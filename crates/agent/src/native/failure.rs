@@ -63,6 +63,12 @@ pub(super) fn unknown_model(wanted: Option<&ModelName>, known: &[String]) -> Fai
     Failed { kind: FailureKind::Provider, message, code: None, retryable: false, details: None }
 }
 
+/// A subagent whose kind is not there any more.
+pub(super) fn unknown_kind(wanted: &str, known: &str) -> Failed {
+    let message = format!("There is no kind of subagent `{wanted}` here any more; there are: {known}.");
+    Failed { kind: FailureKind::Agent, message, code: None, retryable: false, details: None }
+}
+
 /// A person asked for a summary, and there is none.
 pub(super) fn unsummarised(why: &str) -> Failed {
     let message = format!("{why} Nothing was changed; ask again, or with another model.");

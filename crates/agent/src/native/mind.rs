@@ -95,7 +95,8 @@ impl NativeMind {
             notice(teller, "The session goes on with another model", why).await?;
         }
         let mode = prompt.mode.as_deref().filter(|mode| *mode == PLAN).unwrap_or(BUILD).to_owned();
-        let wishes = compaction::wanted(&prompt.content, &NoBlobs);
+        // A subagent's prompts are written by a model, and only a person has commands.
+        let wishes = compaction::wanted(&prompt.content, &NoBlobs).filter(|_| self.place.depth == 0);
         if wishes.is_none() {
             self.name_session(prompt, &model, teller, spent).await?;
         }
@@ -118,6 +119,12 @@ impl NativeMind {
             Ok(Err(_)) => return Ok(Stopped::Halted(Why::Cancelled)),
             Err(why) => return Ok(Stopped::Halted(why)),
         };
+        // Without its kind nobody knows what it may do. A person who prompts it may name a mode instead.
+        let is_mode = |mode: &str| matches!(mode, BUILD | PLAN);
+        if self.place.depth > 0 && kind.is_none() && !prompt.mode.as_deref().is_some_and(is_mode) {
+            let failure = failure::unknown_kind(prompt.mode.as_deref().unwrap_or("?"), &kinds.names());
+            return Ok(Stopped::Failed(Box::new(failure)));
+        }
         let commands = known.0.commands.clone();
         self.known = Some(known);
         if let Err(why) = halt.or(self.tools.settled()).await {
@@ -177,6 +184,7 @@ impl NativeMind {
             allowed: kind.map(|kind| kind.tools).unwrap_or_default(),
             model: model.about().model.clone(),
             models: self.settings.models.iter().map(|model| model.about().model.clone()).collect(),
+            is_child: self.place.depth > 0,
             at_once: self.settings.subagents.at_once as usize,
         });
         Ok(())

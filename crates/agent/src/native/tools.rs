@@ -107,6 +107,10 @@ impl Tools {
     }
 
     /// What a turn that begins knows of subagents.
+    pub(super) fn is_subagents(&self) -> bool {
+        self.home.as_ref().is_some_and(|home| home.is_child)
+    }
+
     pub(super) fn at_home(&mut self, home: Home) {
         self.home = Some(home);
     }

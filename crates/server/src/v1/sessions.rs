@@ -153,11 +153,11 @@ pub(super) async fn prompt(State(app): State<App>, Path(id): Path<String>, body:
     let request = PromptRequest {
         content,
         key: text_field(&body, "key")?.map(str::to_owned),
-        message: None,
         agent: text_field(&body, "mode")?.map(str::to_owned),
         model: model(&body)?,
         context: body.get("context").map(Json::from_value),
         steer: flag(&body, "steer")?,
+        ..PromptRequest::default()
     };
     let session = SessionId::from(id);
     let accepted = app.desk.prompt(&session, request).await?;

@@ -215,9 +215,13 @@ impl Run {
                 print::line(&event.data)?;
             }
             render.show(&fact);
-            outcome.hear(&fact);
+            // Before ours begins it is somebody else's turn, with what is asked in it.
+            let is_ours = ours == Ours::Runs;
+            if is_ours {
+                outcome.hear(&fact);
+            }
             let asked = match &fact.event {
-                _ if is_cancelled => Asked::Answered,
+                _ if is_cancelled || !is_ours => Asked::Answered,
                 Event::PermissionAsked(ask) => {
                     let ours = (&mut person, &mut render, &mut outcome);
                     answer_permission(client, &session, ask, &self.allow, ours).await?

@@ -37,6 +37,8 @@ pub(in crate::native) struct Home {
     pub(in crate::native) model: ModelName,
     /// All that there are, by their names.
     pub(in crate::native) models: Vec<ModelName>,
+    /// It is a subagent itself: a model wrote its prompts.
+    pub(in crate::native) is_child: bool,
     /// Subagents that may work at once; the others wait.
     pub(in crate::native) at_once: usize,
 }
@@ -67,7 +69,18 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         return Err(Stop::failed("no subagents can be called here; do it yourself"));
     };
     let prompt = fields.need_words(PROMPT)?;
-    let wanted = fields.words(KIND).unwrap_or_else(|| GENERAL.to_owned());
+    let (named, resumed) = (fields.words(KIND), fields.words(RESUMED).map(SessionId::from));
+    // One that is taken up again stays what it is.
+    let own = match &resumed {
+        Some(child) => Some(family.find(child.clone()).await?),
+        None => None,
+    };
+    if let (Some(named), Some(own)) = (&named, &own)
+        && named != own
+    {
+        return Err(Stop::Failed(format!("that subagent is of the kind `{own}`, not `{named}`")));
+    }
+    let wanted = own.or(named).unwrap_or_else(|| GENERAL.to_owned());
     let Some(kind) = home.kinds.find(&wanted) else {
         let names = home.kinds.names();
         return Err(Stop::Failed(format!("there is no kind of subagent `{wanted}`; there are: {names}")));
@@ -89,11 +102,10 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
         model: home.model(kind.model.as_deref()),
     };
     let told_model = json!({ "providerID": birth.model.provider, "modelID": birth.model.id });
-    let resumed = fields.words(RESUMED).map(SessionId::from);
     let (teller, cancel, call) = (act.scene.teller.clone(), act.scene.cancel.clone(), act.call.id.clone());
     let work = async move {
         let child = match resumed {
-            Some(child) => family.find(child).await?,
+            Some(child) => child,
             None => family.bear(birth).await?,
         };
         let named = ToolChanged { meta: Some(names_subagent(&child)), ..ToolChanged::of(call.clone()) };
