@@ -329,3 +329,45 @@ fn a_run_with_two_subagents_is_told_in_every_dialect() {
         golden(&stage.house, name, &normal.facts(&child.facts));
     }
 }
+
+/// Whoever may call one that only looks gets no other one by its name; and what a model writes is no command.
+#[test]
+fn one_that_is_taken_up_again_stays_of_its_kind_and_its_prompt_is_as_it_was_written() {
+    let script = Script::of([
+        to("Split it.", Answer::beats([Beat::Calls(vec![task("Work", "general", "/deploy now")])])),
+        to("/deploy now", Answer::text("Done so far.")),
+        Answer::text("It began."),
+    ]);
+    let stage = Stage::set(Wire::OpenAi, script);
+    let folder = stage.house.workspace().join(".tolka/commands");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("deploy.md"), "Deploy everything, $ARGUMENTS.\n").unwrap();
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    talk.prompt("Split it.");
+    talk.until_type("turn_ended");
+    let sent = |words: &str| stage.provider.requests().iter().any(|request| request.body.to_string().contains(words));
+    assert!(sent("/deploy now") && !sent("Deploy everything"));
+
+    let known = child(server.address, &talk.session, "Work");
+    let again = |kind: &str, prompt: &str| {
+        let input = json!({ "description": "Again", "prompt": prompt, "subagent_type": kind, "task_id": known });
+        Answer::beats([Beat::Calls(vec![Call::new("task", input)])])
+    };
+    stage.provider.add([
+        to("More.", again("explore", "Look.")),
+        Answer::text("It may not."),
+        to("Once more.", again("general", "Go on.")),
+        to("Go on.", Answer::text("It went on.")),
+        Answer::text("It may."),
+    ]);
+    talk.prompt("More.");
+    talk.until_type("turn_ended");
+    let refused = talk.ended("task", "Look.");
+    assert_eq!(refused["status"], "failed");
+    assert!(refused["error"].as_str().unwrap().contains("is of the kind `general`"), "{refused}");
+    talk.prompt("Once more.");
+    talk.until_type("turn_ended");
+    assert_eq!(talk.ended("task", "Go on.")["status"], "completed");
+    assert_eq!(children(server.address, &talk.session).len(), 1);
+}
