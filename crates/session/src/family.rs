@@ -74,7 +74,7 @@ impl Family for Children {
             }
             // One without a kind was made by a client, for a person.
             let none = || FamilyError(format!("{child} was not made by `task`; leave `task_id` out"));
-            tip.head.mode.clone().ok_or_else(none)
+            tip.head.mode.ok_or_else(none)
         })
     }
 

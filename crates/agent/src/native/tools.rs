@@ -192,9 +192,20 @@ impl Tools {
         let at_once = self.home.as_ref().map_or(1, |home| home.at_once.max(1));
         let mut ends: FuturesUnordered<_> = waiting.by_ref().take(at_once).collect();
         let mut outcomes: Vec<Option<Outcome>> = calls.iter().map(|_| None).collect();
+        let mut is_rejected = false;
         while let Some((at, end)) = ends.next().await {
-            outcomes[at] = Some(self.end(&calls[at], end?, scene).await?);
-            ends.extend(waiting.next());
+            let outcome = self.end(&calls[at], end?, scene).await?;
+            is_rejected |= outcome.ends_turn;
+            outcomes[at] = Some(outcome);
+            if !is_rejected {
+                ends.extend(waiting.next());
+            }
+        }
+        for (call, outcome) in calls.iter().zip(&mut outcomes) {
+            if outcome.is_none() {
+                // Who said no to one has not said yes to what was to follow it.
+                *outcome = Some(self.end(call, End::Skipped, scene).await?);
+            }
         }
         Ok(outcomes.into_iter().flatten().collect())
     }

@@ -73,10 +73,7 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
         ("\n\nmodel = \"gpt-5\"", "line 3: a model is named provider/model"),
         ("model = 5", "line 1: invalid type: integer `5`, expected a string"),
         ("titles = \"none\"", "line 1: unknown variant `none`, expected `prompt` or `model`"),
-        (
-            "compact = \"often\"",
-            "line 1: invalid type: a string, expected true, false, or a share from 0.1 to 1",
-        ),
+        ("compact = \"often\"", "line 1: invalid type: a string, expected true, false, or a share from 0.1 to 1"),
         ("compact = 2", "line 1: this is a share from 0.1 to 1"),
         ("sandbox = \"strict\"", "line 1: unknown variant `strict`, expected one of `auto`, `require`, `none`"),
         ("sandbox = 1", "line 1: invalid type: integer `1`, expected a table with level, require, network and limits"),

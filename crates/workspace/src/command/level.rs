@@ -38,6 +38,7 @@ pub enum Gap {
     OwnPort,
     Datagrams,
     Connections,
+    SamePort,
     Beyond,
     OpenFiles,
     Names,
@@ -65,6 +66,9 @@ impl Gap {
             }
             Gap::Datagrams => "sending and receiving what is no TCP (UDP, and with it questions to name servers)",
             Gap::Connections => "connecting to any host, since this kernel cannot stop that (Linux before 6.7)",
+            Gap::SamePort => {
+                "connecting to any host at the port of this server's proxy, which is all that the kernel looks at"
+            }
             Gap::Beyond => "reaching others through a host on the list, if that host passes on what it is sent",
             Gap::OpenFiles => "reading files that are no known secrets",
             Gap::Names => "seeing the names of files that are hidden",
@@ -130,6 +134,7 @@ pub(super) fn gaps(level: Level, network: &Network, ground: Ground) -> Vec<Gap> 
             add(!is_on && is_open, Gap::Connections);
             add(is_open, Gap::OwnPort);
             add(!is_on, Gap::Datagrams);
+            add(is_list && !is_open, Gap::SamePort);
             add(is_list, Gap::Beyond);
             add(true, Gap::OpenFiles);
             add(true, Gap::Names);

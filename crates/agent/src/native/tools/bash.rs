@@ -18,8 +18,8 @@ use super::field::{BACKGROUND, DESCRIPTION, Fields, TIMEOUT, WORKDIR};
 use super::outcome;
 use super::read::fields as map;
 use crate::Effect;
-use aftermath::Before;
-use guarded::Asking;
+pub(super) use aftermath::Before;
+pub(super) use guarded::Asking;
 
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -27,7 +27,7 @@ const LONGEST: Duration = Duration::from_secs(600);
 const DRAWN: usize = 30_000;
 
 /// What a cancelled command still had to say, and what it changed, must be told within the grace that a turn has.
-const GRACE: Duration = Duration::from_millis(250);
+pub(super) const GRACE: Duration = Duration::from_millis(250);
 
 /// The same where the turn had all its time, and nobody has asked for its end.
 const LONG_GRACE: Duration = Duration::from_secs(3);

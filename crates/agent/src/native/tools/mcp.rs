@@ -20,6 +20,7 @@ use tolka_workspace::slash::Slash;
 use super::Tools;
 use super::act::{Act, Done, Stop};
 use super::ask::Want;
+use super::bash::{Asking, Before, GRACE};
 use super::field::Fields;
 use super::name::{MCP, Name};
 use crate::native::model::ToolSpec;
@@ -189,6 +190,8 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
     };
     act.leave(want, &[]).await?;
     act.running_for_good(&title, &[]).await?;
+    // Whatever it says of itself: what it does to files is told, or a rewind would take it for a person's.
+    let before = Before::look(act).await?;
     // Enough for what comes while one line is told; more is left out.
     let (heard, mut progress) = mpsc::channel(16);
     let mut calling = pin!(offered.server.call(&tool.name, input, heard));
@@ -196,8 +199,8 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
     let returned = loop {
         tokio::select! {
             biased;
-            () = act.scene.cancel.fired() => return Err(Stop::Cancelled(None)),
-            returned = &mut calling => break returned,
+            () = act.scene.cancel.fired() => break None,
+            returned = &mut calling => break Some(returned),
             Some(words) = progress.recv(), if told < PROGRESS => {
                 told += 1;
                 let text = format!("{words}\n");
@@ -205,8 +208,18 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
             }
         }
     };
+    let Some(returned) = returned else {
+        // The session ends the turn soon; the next checkpoint has the changes.
+        if let Ok(told) = tokio::time::timeout(GRACE, before.tell_changes(Asking::No)).await {
+            told?;
+        }
+        return Err(Stop::Cancelled(None));
+    };
+    let note = before.tell_changes(Asking::Yes).await?;
     let returned = returned.map_err(|error| failed(&offered.server, &error))?;
-    given::done(title, returned)
+    let mut done = given::done(title, returned)?;
+    done.output.extend(note.map(|note| format!("\n{note}\n")));
+    Ok(done)
 }
 
 /// Reads a resource that a person named.

@@ -18,7 +18,7 @@ use super::field::{FORMAT, Fields, TIMEOUT, URL};
 use super::read::fields as map;
 use super::read::kind::Kind;
 use super::{Call, Tools};
-use crate::native::permission::literal;
+use crate::native::permission::{Leave, literal};
 use crate::native::web::{self, Answer, Arrived, Shape};
 
 /// For all of it, redirects and body.
@@ -97,7 +97,13 @@ async fn fetch(act: &Act<'_>, url: &Url, format: Format) -> Result<Done, Stop> {
         match web::step(web, &at, &head).await.map_err(Stop::Failed)? {
             Answer::Here(arrived) => return read(url, &at, arrived, format).await,
             Answer::Moved(to) => {
-                if !is_same(&at, &to) && !has_leave(act, &to).await? {
+                let leave = act.tools.settings.rules.leave("webfetch", &web::host(&to));
+                let may_go = match leave {
+                    Leave::Deny => false,
+                    Leave::Allow => true,
+                    Leave::Ask => is_same(&at, &to) || act.is_granted_host(&web::host(&to)).await?,
+                };
+                if !may_go {
                     return Err(Stop::Failed(format!(
                         "{at} redirects to {to}, which is another host; call webfetch with that URL to ask for it"
                     )));
@@ -113,11 +119,6 @@ async fn fetch(act: &Act<'_>, url: &Url, format: Format) -> Result<Done, Stop> {
 fn is_same(one: &Url, other: &Url) -> bool {
     let bare = |url: &Url| web::host(url).trim_start_matches("www.").to_owned();
     bare(one) == bare(other)
-}
-
-async fn has_leave(act: &Act<'_>, url: &Url) -> Result<bool, Stop> {
-    let host = web::host(url);
-    Ok(ask::is_free(act.tools, "webfetch", &host) || act.is_granted_host(&host).await?)
 }
 
 /// What a body is, as far as it matters here.

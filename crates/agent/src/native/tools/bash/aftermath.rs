@@ -1,4 +1,4 @@
-//! What a command changed: found by looking before and after it.
+//! What a command, or a program that was asked to do something, changed: found by looking before and after it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use super::guarded::{self, Asking};
 const MOST: usize = 1_000;
 
 /// The workspace before a command.
-pub(super) struct Before<'a> {
+pub(in super::super) struct Before<'a> {
     act: &'a Act<'a>,
     look: Look,
     /// What is known to be in files that were read or changed before.
@@ -26,7 +26,7 @@ pub(super) struct Before<'a> {
 }
 
 impl<'a> Before<'a> {
-    pub(super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
+    pub(in super::super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
         let workspace = act.workspace();
         let memory = act.tools.memory.clone();
         let look = move |_| (Look::at(&workspace), memory.kept(&workspace), Obeyed::at(&workspace));
@@ -35,7 +35,7 @@ impl<'a> Before<'a> {
     }
 
     /// Gives back what the model should know of it.
-    pub(super) async fn tell_changes(self, asking: Asking) -> Result<Option<String>, Stop> {
+    pub(in super::super) async fn tell_changes(self, asking: Asking) -> Result<Option<String>, Stop> {
         let Before { act, look, kept, obeyed } = self;
         // First: somebody may be about to use git.
         let note = guarded::look_after(act, obeyed, asking).await?;

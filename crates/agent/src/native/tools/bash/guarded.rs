@@ -18,7 +18,7 @@ const BACK: &str = "Keep it as it was";
 
 /// Whether there is time to ask a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
+pub(in super::super) enum Asking {
     Yes,
     No,
 }
