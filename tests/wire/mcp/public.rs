@@ -66,8 +66,9 @@ fn their_tools_are_used_and_asked_for() {
         assert_eq!(std::fs::read_to_string(workspace.join("note.txt")).unwrap(), "from a server");
         assert_eq!(std::fs::read_to_string(workspace.join("again.txt")).unwrap(), "once more");
         assert_eq!(output(&ended("files_read_text_file", "note.txt")), "from a server");
-        let changed = talk.told("file_changed").into_iter().map(|change| change["path"].as_str().unwrap().to_owned());
-        assert_eq!(changed.collect::<Vec<_>>(), ["note.txt", "again.txt"], "a rewind takes them back");
+        let changed = talk.told("file_changed").into_iter().map(|change| change["path"].as_str().unwrap().into());
+        let changed: Vec<std::path::PathBuf> = changed.collect();
+        assert_eq!(changed, ["note.txt", "again.txt"].map(|name| workspace.join(name)), "a rewind takes them back");
         assert!(output(&ended("everything_echo", "hello")).contains("hello"));
         assert!(output(&ended("everything_get-sum", "22")).contains("42"));
         let roots = ended("everything_get-roots-list", "the folder");

@@ -31,7 +31,7 @@ use super::git::{Git, Halt};
 use super::modes::Modes;
 use super::plan::Rules;
 use super::store::Keep;
-use super::{CheckpointError, Checkpoints, Kept, Plan, Step, space};
+use super::{CheckpointError, Checkpoints, Kept, Plan, Step, seed, space};
 use crate::folder::{Folder, FolderError};
 
 /// How long it may take to look up what is to be done, and to wait for a save that runs.
@@ -65,12 +65,20 @@ impl Checkpoints {
         let (stop, Reader { git, place }) = (Stop::default(), reader);
         let (stopped, folder, key) = (stop.0.clone(), place.workspace, format!("{}{}", plan.target, plan.now));
         let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
+        let made = plan.steps.iter().filter(|step| step.operation == FileOperation::Create);
+        let (at, made): (PathBuf, Vec<PathBuf>) = (folder.clone(), made.map(|step| step.path.clone()).collect());
         let fates = blocking(move || {
             if let Some(store) = alone.as_mut() {
                 store.moved();
             }
             let root = Folder::open(&folder).map_err(|error| unusable(folder, error))?;
             let fates = Carry::new(&root, &store, key, stopped, &modes)?.out(&tasks, &stays);
+            let hidden = Rules::around(&at, &made).hidden(&made);
+            if seed::hold(&store.dir, hidden)?
+                && let Some(store) = alone.as_mut()
+            {
+                store.holds();
+            }
             // Whoever waits to save may do so when the last file is written, whatever has become of the one who asked.
             drop(alone);
             fates

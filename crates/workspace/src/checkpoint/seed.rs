@@ -90,30 +90,24 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
     written.map_err(CheckpointError::storage(path))
 }
 
-/// Those of some ignored paths that the repository tracks are written to those that are saved all the same. All of these,
-/// if there are any. Blocks.
-pub(super) fn hold(
-    store: &Path,
-    workspace: &Path,
-    held: &[Vec<u8>],
-    mut ignored: Vec<Vec<u8>>,
-) -> Result<Option<Vec<Vec<u8>>>, CheckpointError> {
-    let tracked: HashSet<Vec<u8>> = tracked(workspace).unwrap_or_default();
-    ignored.retain(|path| tracked.contains(path));
-    if ignored.is_empty() {
-        return Ok(None);
+/// From now on these are saved though they are ignored. Whether some were not before. Blocks.
+pub(super) fn hold(store: &Path, mut paths: Vec<Vec<u8>>) -> Result<bool, CheckpointError> {
+    let mut all = if paths.is_empty() { Vec::new() } else { held(store) };
+    paths.retain(|path| !all.contains(path));
+    if paths.is_empty() {
+        return Ok(false);
     }
-    let all: Vec<Vec<u8>> = held.iter().cloned().chain(ignored).collect();
+    all.append(&mut paths);
     let bytes: Vec<u8> = all.iter().flat_map(|path| path.iter().chain(&[0])).copied().collect();
     let path = store.join(HELD);
     let new = path.with_added_extension("new");
     write(&new, &bytes)?;
     fs::rename(&new, &path).map_err(CheckpointError::storage(path))?;
-    Ok(Some(all))
+    Ok(true)
 }
 
 /// What the repository of a workspace tracks. `None`: there is none, or its index is not understood.
-fn tracked(workspace: &Path) -> Option<HashSet<Vec<u8>>> {
+pub(super) fn tracked(workspace: &Path) -> Option<HashSet<Vec<u8>>> {
     let repository = workspace.join(".git");
     let found = fs::symlink_metadata(&repository).ok().filter(|found| found.is_dir() || found.is_file())?;
     let folder = match found.is_dir() {
@@ -125,7 +119,8 @@ fn tracked(workspace: &Path) -> Option<HashSet<Vec<u8>>> {
     Some(known.into_iter().map(|known| known.path).collect())
 }
 
-/// The paths that are saved though they are ignored: the repository tracked them when they were first met. Blocks.
+/// The paths that are saved though they are ignored: the repository tracked them when they were first met, or a restore
+/// made them. Blocks.
 pub(super) fn held(store: &Path) -> Vec<Vec<u8>> {
     let bytes = fs::read(store.join(HELD)).unwrap_or_default();
     bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_owned).collect()

@@ -122,6 +122,11 @@ impl Store {
         self.is_back = true;
     }
 
+    /// What a restore made stays in sight, whatever rules there are: else nobody could take it back. Blocks.
+    pub(super) fn holds(&mut self) {
+        self.scope.held = seed::held(&self.git.dir).into();
+    }
+
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,
@@ -258,14 +263,18 @@ impl Store {
         if ignored.is_empty() {
             return Ok(false);
         }
-        let (dir, workspace, ignored) = (self.git.dir.clone(), self.git.workspace.clone(), ignored.to_vec());
-        let held = self.scope.held.clone();
-        let more = blocking(move || seed::hold(&dir, &workspace, &held, ignored)).await?;
-        if let Some(held) = more {
-            self.scope.held = held.into();
-            return Ok(true);
+        let (dir, workspace, mut ignored) = (self.git.dir.clone(), self.git.workspace.clone(), ignored.to_vec());
+        let is_news = blocking(move || {
+            let tracked = seed::tracked(&workspace).unwrap_or_default();
+            ignored.retain(|path| tracked.contains(path));
+            seed::hold(&dir, ignored)
+        });
+        if !is_news.await? {
+            return Ok(false);
         }
-        Ok(false)
+        let dir = self.git.dir.clone();
+        self.scope.held = blocking(move || Ok(seed::held(&dir))).await?.into();
+        Ok(true)
     }
 
     async fn list_as_it_is(&self, halt: &Halt) -> Result<Listing, CheckpointError> {

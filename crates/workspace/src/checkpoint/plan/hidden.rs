@@ -3,7 +3,9 @@
 //! A snapshot says nothing of files that were hidden when it was taken. If rules change, files come into sight that may
 //! have been there for long: they have not been made by whoever changed the rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use ignore::Match;
@@ -15,6 +17,9 @@ use crate::checkpoint::contents::objects;
 use crate::checkpoint::git::{Git, Halt};
 
 const NAME: &str = ".gitignore";
+
+/// Of rules that people write.
+const LONGEST: u64 = 1 << 20;
 
 pub(in crate::checkpoint) fn is_rules(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == NAME)
@@ -33,6 +38,24 @@ impl Rules {
         let texts = objects(git, &names, halt).await?;
         let folder = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Rules(found.iter().zip(texts).map(|((path, _), text)| (folder(path), rules(&text))).collect()))
+    }
+
+    /// Those that are in a workspace now, as far as they are about these paths. Blocks.
+    pub(in crate::checkpoint) fn around(workspace: &Path, paths: &[PathBuf]) -> Self {
+        let folders: HashSet<&Path> = paths.iter().flat_map(|path| path.ancestors().skip(1)).collect();
+        let read = |folder: &Path| {
+            let path = workspace.join(folder).join(NAME);
+            // Git follows no link there, and a pipe would be waited for.
+            let is_plain = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
+            let text = if is_plain { fs::read(path).ok()? } else { return None };
+            Some((folder.to_owned(), rules(&text)))
+        };
+        Rules(folders.into_iter().filter_map(read).collect())
+    }
+
+    pub(in crate::checkpoint) fn hidden(&self, paths: &[PathBuf]) -> Vec<Vec<u8>> {
+        let hidden = paths.iter().filter(|path| self.hide(path));
+        hidden.map(|path| path.as_os_str().as_bytes().to_owned()).collect()
     }
 
     /// Whether a file at this path is not seen: by a rule for it, or for a folder above, in which nothing is seen then.

@@ -43,8 +43,9 @@ impl Carry<'_> {
         for task in removals {
             let now = task.now.as_ref().map(|entry| blobs.next(entry)).transpose()?;
             self.go_on()?;
-            let fate = self.would_remove(&task.path, now.as_ref()).unwrap_or_else(|error| refused(&task.path, &error));
-            if fate == Fate::Done {
+            let looked = self.would_remove(&task.path, now.as_ref());
+            let (fate, removes) = looked.unwrap_or_else(|error| (refused(&task.path, &error), false));
+            if removes {
                 gone.take(&task.path);
             }
             fates.push((task.path.clone(), fate));
@@ -59,20 +60,21 @@ impl Carry<'_> {
         Ok(fates)
     }
 
-    fn would_remove(&mut self, path: &Path, now: Option<&Content>) -> io::Result<Fate> {
+    /// And whether anything would go for it: a folder that somebody put in its place stays, with what is in it.
+    fn would_remove(&mut self, path: &Path, now: Option<&Content>) -> io::Result<(Fate, bool)> {
         let seen = match self.see(path, Missing::Refused) {
-            Err(error) if is_absent(&error) => return Ok(Fate::Done),
+            Err(error) if is_absent(&error) => return Ok((Fate::Done, false)),
             seen => seen?,
         };
         if matches!(seen.there, There::Nothing | There::Folder) {
-            return Ok(Fate::Done);
+            return Ok((Fate::Done, false));
         }
         if !seen.there.is(now)? {
-            return Ok(Fate::Moved);
+            return Ok((Fate::Moved, false));
         }
         may_write(&seen)?;
         may_change(&seen)?;
-        Ok(Fate::Done)
+        Ok((Fate::Done, true))
     }
 
     fn would_write(
