@@ -37,7 +37,8 @@ test("the SDK lists the models and the ways of working, and a plan changes nothi
   const { provider, server, client, session } = await scripted(t, script);
 
   const { data: agents } = await client.app.agents({}, { throwOnError: true });
-  assert.deepEqual(agents.map(({ name, mode }) => [name, mode]), [["build", "primary"], ["plan", "primary"]]);
+  const ways = [["build", "primary"], ["plan", "primary"], ["explore", "subagent"], ["general", "subagent"]];
+  assert.deepEqual(agents.map(({ name, mode }) => [name, mode]), ways);
   const { data: known } = await client.config.providers({}, { throwOnError: true });
   const models = known.providers.find(({ id }) => id === "scripted").models;
   assert.deepEqual(Object.keys(models), ["story"]);
