@@ -91,7 +91,7 @@ enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// Remove old ones [default: as [checkpoints] in tolka.toml says]
+    /// Remove old ones [default: as the checkpoints part of tolka.toml says]
     Prune {
         /// Those that are older, such as 12h, 7d or 4w
         #[arg(long, value_name = "AGE")]
