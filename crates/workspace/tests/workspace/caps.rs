@@ -3,12 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tolka_workspace::checkpoint::{Caps, CheckpointError, LeftOut, LeftOutWhy, Save};
 
 use crate::house::{BUDGET, Entry, House, session, text};
-use crate::refusing::{assert_passed, run};
+use crate::refusing::passes_as_nobody;
 
 fn small() -> Caps {
     Caps { largest_file: 10, ..Caps::default() }
@@ -139,25 +138,7 @@ async fn a_stopped_save_leaves_the_ref_of_the_commit_that_it_would_have_answered
 /// Root may read everything, so the test is run by somebody who may not.
 #[test]
 fn what_cannot_be_read_is_left_out() {
-    use std::os::unix::process::CommandExt;
-    const NOBODY: u32 = 65_534;
-    let own = std::env::current_exe().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut child = match rustix::process::geteuid().is_root() {
-        true => {
-            // Where it lies may be closed to others.
-            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
-            let copy = folder.path().join("tests");
-            fs::copy(own, &copy).unwrap();
-            let mut child = Command::new(copy);
-            child.uid(NOBODY).gid(NOBODY).current_dir(folder.path());
-            child
-        }
-        false => Command::new(own),
-    };
-    child.args(["--exact", "caps::where_some_cannot_be_read", "--ignored"]);
-    child.env("TMPDIR", folder.path()).env("HOME", folder.path());
-    assert_passed(&run(&mut child));
+    passes_as_nobody("caps::where_some_cannot_be_read");
 }
 
 #[tokio::test]

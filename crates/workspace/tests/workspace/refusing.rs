@@ -16,6 +16,11 @@ use crate::rewinding::{done, kept, request, span};
 /// Root may write everything, so the test is run by somebody who may not.
 #[test]
 fn what_may_not_be_written_is_kept_and_the_rest_goes_on() {
+    passes_as_nobody("refusing::where_some_may_not_be_written");
+}
+
+/// Runs a test that is ignored otherwise, as somebody who may not do all that root may.
+pub(crate) fn passes_as_nobody(test: &str) {
     const NOBODY: u32 = 65_534;
     let own = std::env::current_exe().unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -31,13 +36,13 @@ fn what_may_not_be_written_is_kept_and_the_rest_goes_on() {
         }
         false => Command::new(own),
     };
-    child.args(["--exact", "refusing::where_some_may_not_be_written", "--ignored"]);
+    child.args(["--exact", test, "--ignored"]);
     child.env("TMPDIR", folder.path()).env("HOME", folder.path());
     assert_passed(&run(&mut child));
 }
 
 /// A process that another test starts may hold the copy open for writing, for a moment.
-pub(crate) fn run(child: &mut Command) -> Output {
+fn run(child: &mut Command) -> Output {
     loop {
         match child.output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
@@ -46,7 +51,7 @@ pub(crate) fn run(child: &mut Command) -> Output {
     }
 }
 
-pub(crate) fn assert_passed(output: &Output) {
+fn assert_passed(output: &Output) {
     let words = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && words.contains("1 passed"), "{words}");
 }
