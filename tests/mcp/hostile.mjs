@@ -97,16 +97,13 @@ function misbehave(id) {
       for (let n = 0; n < 5000; n++) say({ id: `ask-${n}`, method: "sampling/createMessage", params: {} });
       return answer(id, text("asked"));
     case "progress": {
-      let n = 0;
-      const timer = setInterval(() => {
-        n += 1;
-        say({ method: "notifications/progress", params: { progressToken: token, progress: n, total: 3, message: "step" } });
-        if (n === 3) {
-          clearInterval(timer);
-          answer(id, text("done"));
-        }
+      const step = (n) => ({ method: "notifications/progress", params: { progressToken: token, progress: n, total: 3, message: "step" } });
+      say(step(1));
+      return setTimeout(() => {
+        // What is told last comes in one breath with the answer.
+        const last = [step(2), step(3), { id, result: text("done") }];
+        write(last.map((message) => JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n").join(""));
       }, 50);
-      return;
     }
     case "remembers-cancel":
       return writeFileSync(file, "called\n");

@@ -153,7 +153,13 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                answer = &mut asked => return answer,
+                answer = &mut asked => {
+                    // What was told before it may have come in the same breath.
+                    while let Ok(words) = progress.try_recv() {
+                        let _ = heard.try_send(words);
+                    }
+                    return answer;
+                }
                 Some(words) = progress.recv() => {
                     due = (Instant::now() + limit).min(begun + last);
                     let _ = heard.try_send(words);
