@@ -39,7 +39,17 @@ pub(super) struct Belief {
     stat: [u8; STAT],
 }
 
-impl Known {
+/// An entry of an index, as it stands there.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) path: &'a [u8],
+    pub(super) mode: u32,
+    /// When the file was changed last, in seconds, and be it in its mode alone. `None`: git does not rely on it.
+    pub(super) changed: Option<u32>,
+    fixed: &'a [u8],
+}
+
+impl Entry<'_> {
     fn is_content(&self) -> bool {
         matches!(self.mode, 0o100_644 | 0o100_755 | 0o120_000)
     }
@@ -48,57 +58,78 @@ impl Known {
         let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.eq_ignore_ascii_case(b".git");
         self.path.split(|byte| *byte == b'/').all(is_plain)
     }
+
+    fn known(&self) -> Option<Known> {
+        let belief = if self.changed.is_some() { Some(belief(self.fixed)?) } else { None };
+        Some(Known { path: self.path.to_owned(), mode: self.mode, belief })
+    }
 }
 
 /// All files and links that an index knows, in its order. `None`: it is damaged, or of a kind that is not understood.
 pub(super) fn parse(bytes: &[u8]) -> Option<Vec<Known>> {
+    let mut all = Vec::new();
+    each(bytes, |entry| {
+        all.push(entry.known()?);
+        Some(())
+    })?;
+    Some(all)
+}
+
+/// Shows every file and link that an index knows, in its order. `None`: as for [`parse`], and what was shown may be wrong.
+pub(super) fn each(bytes: &[u8], mut show: impl FnMut(&Entry<'_>) -> Option<()>) -> Option<()> {
     let header = bytes.get(..12)?;
     let version = number(header, 4)?;
     if !header.starts_with(b"DIRC") || !(2..=4).contains(&version) {
         return None;
     }
     let mut at = 12;
-    let mut all: Vec<Known> = Vec::new();
-    let mut before: Vec<u8> = Vec::new();
+    let (mut path, mut before): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
+    let mut shown: Vec<u8> = Vec::new();
     for _ in 0..number(header, 8)? {
-        let (known, next) = entry(bytes, at, version, &before)?;
+        std::mem::swap(&mut path, &mut before);
+        let (fixed, is_sure, next) = entry(bytes, at, version, &before, &mut path)?;
         at = next;
+        let changed = if is_sure { Some(number(fixed, 0)?) } else { None };
+        let entry = Entry { path: &path, mode: number(fixed, 24)?, changed, fixed };
         // The sides of a conflict have one path.
-        let is_next = known.path > before || (known.path == before && known.belief.is_none());
-        if !is_next || !known.is_plain() {
+        let is_next = path > before || (path == before && !is_sure);
+        if !is_next || !entry.is_plain() {
             return None;
         }
-        before.clone_from(&known.path);
-        if known.is_content() && all.last().is_none_or(|last| last.path != known.path) {
-            all.push(known);
+        if entry.is_content() && path != shown {
+            show(&entry)?;
+            shown.clone_from(&path);
         }
     }
-    is_understood(bytes, at).then_some(all)
+    is_understood(bytes, at).then_some(())
 }
 
-fn entry(bytes: &[u8], start: usize, version: u32, before: &[u8]) -> Option<(Known, usize)> {
+/// What is fixed of an entry, whether git relies on it, and where the next begins. Its path goes into `path`.
+fn entry<'a>(
+    bytes: &'a [u8],
+    start: usize,
+    version: u32,
+    before: &[u8],
+    path: &mut Vec<u8>,
+) -> Option<(&'a [u8], bool, usize)> {
     let fixed = bytes.get(start..start + FIXED)?;
     let flags = u16::from_be_bytes([fixed[FIXED - 2], fixed[FIXED - 1]]);
     let mut at = start + FIXED + if flags & EXTENDED == 0 { 0 } else { 2 };
-    let kept = match version {
-        4 => {
-            let (cut, next) = varint(bytes, at)?;
-            at = next;
-            before.get(..before.len().checked_sub(cut)?)?
-        }
-        _ => &[],
-    };
+    path.clear();
+    if version == 4 {
+        let (cut, next) = varint(bytes, at)?;
+        at = next;
+        path.extend(before.get(..before.len().checked_sub(cut)?)?);
+    }
     let length = bytes.get(at..)?.iter().position(|byte| *byte == 0)?;
-    let path = [kept, &bytes[at..at + length]].concat();
+    path.extend(&bytes[at..at + length]);
     if flags & LENGTH != LENGTH && usize::from(flags & LENGTH) != path.len() {
         return None;
     }
     at += length;
     // At least one zero, and up to a multiple of eight.
     at = if version == 4 { at + 1 } else { start + (at - start) / 8 * 8 + 8 };
-    let is_sure = flags & (ASSUMED | EXTENDED | STAGE) == 0;
-    let belief = if is_sure { Some(belief(fixed)?) } else { None };
-    Some((Known { path, mode: number(fixed, 24)?, belief }, at))
+    Some((fixed, flags & (ASSUMED | EXTENDED | STAGE) == 0, at))
 }
 
 fn belief(fixed: &[u8]) -> Option<Belief> {

@@ -12,6 +12,9 @@ use super::CheckpointError;
 /// The kernel has written a file that was last changed longer ago; git itself does not see to it for single objects.
 const SETTLED: Duration = Duration::from_secs(120);
 
+/// Over packs that are replaced while they are linked.
+const PASSES: usize = 3;
+
 /// More files than this are sooner on the disk all together.
 const SINGLE: usize = 64;
 
@@ -19,19 +22,33 @@ const SINGLE: usize = 64;
 pub(super) enum Linked {
     /// That were there.
     All,
-    /// Another file system, or files of somebody else: they cannot be linked.
+    /// Another file system, or files of somebody else, or some are lent by a third folder: they cannot be linked.
     Elsewhere,
 }
 
-/// Links all packs, and those single objects that are wanted. They are on the disk when this returns. Blocks.
+/// Links those single objects that are wanted, and all packs. They are on the disk when this returns. Blocks.
 pub(super) fn link(from: &Path, to: &Path, wanted: &[[u8; 20]]) -> Result<Linked, CheckpointError> {
+    if from.join("info/alternates").exists() {
+        return Ok(Linked::Elsewhere);
+    }
     let mut made = Made::default();
-    let linked = packs(from, to, &mut made).and_then(|()| singles(from, to, wanted, &mut made));
+    let linked = all(from, to, wanted, &mut made);
     match linked.and_then(|()| made.settle(to)) {
         Ok(()) => Ok(Linked::All),
         Err(error) if is_elsewhere(&error) => Ok(Linked::Elsewhere),
         Err(error) => Err(CheckpointError::storage(to)(error)),
     }
+}
+
+/// The person's git may pack them meanwhile: what it removes is in a pack by then.
+fn all(from: &Path, to: &Path, wanted: &[[u8; 20]], made: &mut Made) -> io::Result<()> {
+    singles(from, to, wanted, made)?;
+    for _ in 0..PASSES {
+        if packs(from, to, made)? {
+            break;
+        }
+    }
+    Ok(())
 }
 
 #[derive(Debug, Default)]
@@ -60,14 +77,16 @@ impl Made {
     }
 }
 
-fn packs(from: &Path, to: &Path, made: &mut Made) -> io::Result<()> {
+/// Whether all were there that were seen: else there are others in their place.
+fn packs(from: &Path, to: &Path, made: &mut Made) -> io::Result<bool> {
     let (from, to) = (from.join("pack"), to.join("pack"));
     fs::create_dir_all(&to)?;
     let entries = match fs::read_dir(&from) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         entries => entries?,
     };
     made.folders.insert(to.clone());
+    let mut are_all = true;
     for entry in entries {
         let index = PathBuf::from(entry?.file_name());
         if index.extension().is_none_or(|extension| extension != "idx") {
@@ -81,10 +100,13 @@ fn packs(from: &Path, to: &Path, made: &mut Made) -> io::Result<()> {
             made.link(&from.join(&reverse), &to.join(&reverse))?;
             if !made.link(&from.join(&index), &to.join(&index))? {
                 fs::remove_file(to.join(&pack))?;
+                are_all = false;
             }
+        } else {
+            are_all = false;
         }
     }
-    Ok(())
+    Ok(are_all)
 }
 
 fn singles(from: &Path, to: &Path, wanted: &[[u8; 20]], made: &mut Made) -> io::Result<()> {

@@ -5,24 +5,26 @@
 //! are too many, those that everybody may read are not named; if even the others are, whatever is not named comes back
 //! for its owner alone.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Place;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::CheckpointError;
 use super::changes::Kind;
 use super::contents::objects;
 use super::git::{Git, Halt};
-use super::index;
+use super::index::{self, Entry};
 use super::left_out::{About, encoded, path_of};
 
 /// Every commit names them anew.
 const MOST: usize = 1000;
+
+/// For fewer files it is not worth a thread.
+const FEW: usize = 1000;
 
 const REACH: &str = "Modes: ";
 const TRAILER: &str = "Mode: ";
@@ -111,42 +113,110 @@ fn is_private(mode: u32) -> bool {
     mode & 0o004 == 0
 }
 
-impl Modes {
-    /// Of all files that an index knows, as they are now. Blocks.
-    pub(super) fn look(workspace: &Path, index: &Path) -> Self {
-        let bytes = match fs::read(index) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Modes { reach: Reach::All, ..Modes::default() };
-            }
-            bytes => bytes.unwrap_or_default(),
-        };
-        let Some(known) = index::parse(&bytes) else { return Modes::default() };
-        let paths: Vec<(&Path, bool)> =
-            known.iter().map(|known| (Path::new(OsStr::from_bytes(&known.path)), known.mode == LINK)).collect();
-        let mut folders: BTreeMap<&Path, u32> = BTreeMap::new();
-        for (path, _) in &paths {
-            for folder in path.ancestors().skip(1).take_while(|folder| !folder.as_os_str().is_empty()) {
-                let Place::Vacant(new) = folders.entry(folder) else { break };
-                new.insert(mode_at(&workspace.join(folder)).unwrap_or(0o755));
-            }
-        }
-        folders.retain(|_, mode| !matches!(mode, 0o755 | 0o775));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = paths.len().div_ceil(threads).max(1);
-        let odd = |(path, is_link): &(&Path, bool)| {
-            let mode = if *is_link { None } else { mode_at(&workspace.join(path)) };
-            mode.filter(|mode| !is_usual(*mode)).map(|mode| (path.to_path_buf(), mode))
-        };
-        let files = std::thread::scope(|scope| {
-            let looks: Vec<_> =
-                paths.chunks(share).map(|part| scope.spawn(move || part.iter().filter_map(odd).collect())).collect();
-            let looked: Result<Vec<Vec<_>>, _> = looks.into_iter().map(|look| look.join()).collect();
-            looked.map(|looked| looked.into_iter().flatten().collect())
-        });
-        let folders = folders.into_iter().map(|(folder, mode)| (folder.to_owned(), mode)).collect();
-        files.map_or_else(|_| Modes::default(), |files| Modes::bounded(files, folders))
+/// What a look at the modes of a workspace found.
+#[derive(Debug, Clone)]
+pub(super) struct Looked {
+    pub(super) modes: Modes,
+    /// The second in which it began.
+    at: u32,
+}
+
+impl Looked {
+    /// At all files that an index knows, as they are now. What has not changed since the look `before` is not looked at
+    /// again: git has just compared, in seconds, when each file changed last, and be it in its mode. That says nothing
+    /// of the paths that it has `learnt` since, and of a file that had changed in the very second of that look. Blocks.
+    pub(super) fn take(workspace: &Path, index: &Path, before: Option<&Looked>, learnt: &HashSet<Vec<u8>>) -> Self {
+        let at = seconds(SystemTime::now());
+        let before = before.filter(|before| before.modes.reach == Reach::All);
+        let modes = Sight::of(index, before, learnt).and_then(|sight| sight.look(workspace));
+        Looked { modes: modes.unwrap_or_default(), at }
     }
 
+    /// Whether a file may have changed since though it says that it did in this second.
+    fn is_young(&self, changed: Option<u32>) -> bool {
+        // The clock that files are stamped by runs a little behind.
+        changed.is_none_or(|changed| changed.saturating_add(1) >= self.at)
+    }
+}
+
+/// What an index knows.
+#[derive(Debug, Default)]
+struct Sight {
+    folders: Vec<PathBuf>,
+    /// To be looked at.
+    files: Vec<PathBuf>,
+    /// Odd before, and not changed since.
+    odd: BTreeMap<PathBuf, u32>,
+}
+
+impl Sight {
+    fn of(index: &Path, before: Option<&Looked>, learnt: &HashSet<Vec<u8>>) -> Option<Self> {
+        let bytes = match fs::read(index) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Sight::default()),
+            bytes => bytes.ok()?,
+        };
+        let odd: HashMap<&[u8], u32> = before
+            .iter()
+            .flat_map(|before| &before.modes.files)
+            .map(|(path, mode)| (path.as_os_str().as_bytes(), *mode))
+            .collect();
+        let is_open = |entry: &Entry<'_>| {
+            before.is_none_or(|before| before.is_young(entry.changed)) || learnt.contains(entry.path)
+        };
+        let mut sight = Sight::default();
+        let mut folder = Vec::new();
+        index::each(&bytes, |entry| {
+            let end = entry.path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            if folder != entry.path[..end] {
+                folder.clear();
+                folder.extend(&entry.path[..end]);
+                sight.enter(Path::new(OsStr::from_bytes(&folder)));
+            }
+            let path = || PathBuf::from(OsStr::from_bytes(entry.path));
+            match odd.get(entry.path) {
+                _ if entry.mode == LINK => {}
+                _ if is_open(entry) => sight.files.push(path()),
+                Some(mode) => drop(sight.odd.insert(path(), *mode)),
+                None => {}
+            }
+            Some(())
+        })?;
+        Some(sight)
+    }
+
+    /// The paths of an index are sorted: all that is in one folder stands together.
+    fn enter(&mut self, folder: &Path) {
+        let is_in = |folder: &Path| self.folders.last().is_some_and(|last| last.starts_with(folder));
+        let new: Vec<&Path> =
+            folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !is_in(folder)).collect();
+        self.folders.extend(new.into_iter().rev().map(Path::to_owned));
+    }
+
+    fn look(self, workspace: &Path) -> Option<Modes> {
+        let root = File::open(workspace).ok()?;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = self.files.len().div_ceil(threads).max(FEW);
+        let look = |part: &[PathBuf]| -> Vec<(PathBuf, u32)> {
+            let odd = |path: &PathBuf| {
+                let mode = mode_at(&root, path).filter(|mode| !is_usual(*mode))?;
+                Some((path.clone(), mode))
+            };
+            part.iter().filter_map(odd).collect()
+        };
+        let files = std::thread::scope(|scope| {
+            let looks: Vec<_> = self.files.chunks(share).map(|part| scope.spawn(|| look(part))).collect();
+            let looked: Result<Vec<_>, _> = looks.into_iter().map(|look| look.join()).collect();
+            looked.map(|looked| looked.into_iter().flatten().chain(self.odd).collect())
+        });
+        let folders = self.folders.into_iter().filter_map(|folder| {
+            let mode = mode_at(&root, &folder).filter(|mode| !matches!(mode, 0o755 | 0o775))?;
+            Some((folder, mode))
+        });
+        Some(Modes::bounded(files.ok()?, folders.collect()))
+    }
+}
+
+impl Modes {
     fn bounded(mut files: BTreeMap<PathBuf, u32>, mut folders: BTreeMap<PathBuf, u32>) -> Self {
         let is_fit = |files: &BTreeMap<_, _>, folders: &BTreeMap<_, _>| files.len() + folders.len() <= MOST;
         if is_fit(&files, &folders) {
@@ -248,8 +318,14 @@ pub(super) fn mode_of(about: &rustix::fs::Stat) -> u32 {
 }
 
 /// `None` if it cannot be looked at.
-fn mode_at(path: &Path) -> Option<u32> {
-    fs::symlink_metadata(path).ok().map(|found| found.permissions().mode() & 0o777)
+fn mode_at(root: &File, path: &Path) -> Option<u32> {
+    let found = rustix::fs::statat(root, path, rustix::fs::AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    Some(mode_of(&found) & 0o777)
+}
+
+/// Since the epoch.
+fn seconds(time: SystemTime) -> u32 {
+    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
 }
 
 #[cfg(test)]

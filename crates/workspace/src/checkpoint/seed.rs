@@ -12,6 +12,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::CheckpointError;
@@ -32,6 +33,9 @@ const ODD_SETTINGS: &[&str] =
 
 /// In a person's own configuration.
 const ODD_HABITS: &[&str] = &["[filter", "attributesfile"];
+
+/// Where git looks for objects besides its own folder, for one command.
+const ALSO: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
 /// Where a store keeps the paths that its repository tracked though they were ignored.
 const HELD: &str = "held";
@@ -57,27 +61,26 @@ pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<(), Chec
 async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointError> {
     let workspace = git.workspace.clone();
     let Some(found) = blocking(move || Ok(Found::read(&workspace))).await? else { return Ok(false) };
-    let (workspace, objects) = (git.workspace.clone(), found.objects.clone());
-    // Before anything is linked: what is stored anew though it is there already gets another time from git, and a file
-    // of the repository would with it.
-    let mut known = blocking(move || Ok(found.doubted(&workspace, largest))).await?;
-    let wanted = names(&known);
-    let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
-    let linked = blocking(move || links::link(&from, &dir.join("objects"), &names)).await?;
-    let sizes = match linked {
-        Linked::All => sizes(git, &[], &wanted, halt).await?,
-        Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
-    };
+    let (workspace, objects, all) = (git.workspace.clone(), found.objects.clone(), names(&found.known));
+    // Nothing is linked yet: what is stored anew though it is there already gets another time from git, and a file of
+    // the repository would with it.
+    let doubted = blocking(move || Ok(found.doubted(&workspace, largest)));
+    let (known, sizes) = tokio::join!(doubted, sizes(git, &objects, &all, halt));
+    let (mut known, sizes) = (known?, sizes?);
     for known in &mut known {
         known.belief.take_if(|belief| sizes.get(&belief.object) != Some(&u64::from(belief.size)));
     }
-    let (path, bytes) = (git.dir.join("index.seed"), index::encode(&known));
-    let seed = path.clone();
-    blocking(move || write(&seed, &bytes)).await?;
-    let seeded = Git { dir: git.dir.clone(), index: path, workspace: git.workspace.clone() };
-    let held = seeded.run(&["ls-files", "-z", "--exclude-standard", "--cached", "--ignored"], b"", halt).await?;
-    let path = git.dir.join(HELD);
-    blocking(move || write(&path, &held.out)).await?;
+    let wanted: Arc<[_]> = names(&known).into();
+    let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
+    let linked = blocking(move || links::link(&from, &dir.join("objects"), &names));
+    let path = git.dir.join("index.seed");
+    let written = blocking(move || write(&path, &index::encode(&known)));
+    let (linked, written) = tokio::join!(linked, written);
+    written?;
+    match linked? {
+        Linked::All => {}
+        Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
+    }
     Ok(true)
 }
 
@@ -250,40 +253,30 @@ fn names(known: &[Known]) -> Vec<[u8; 20]> {
     names
 }
 
-fn lines(names: impl IntoIterator<Item = [u8; 20]>) -> String {
-    names.into_iter().map(|name| links::hex(&name) + "\n").collect()
+fn lines(names: &[[u8; 20]]) -> String {
+    names.iter().map(|name| links::hex(name) + "\n").collect()
 }
 
-/// How long those objects are that are there.
+/// How long those objects of another folder are that are there.
 async fn sizes(
     git: &Git,
-    surroundings: &[(&str, &OsStr)],
+    objects: &Path,
     names: &[[u8; 20]],
     halt: &Halt,
 ) -> Result<HashMap<[u8; 20], u64>, CheckpointError> {
     let args = ["cat-file", "--batch-check=%(objecttype) %(objectsize)", "--buffer"];
-    let output = git.run_among(surroundings, &args, lines(names.iter().copied()).as_bytes(), halt).await?;
-    let text = String::from_utf8_lossy(&output.out).into_owned();
+    let output = git.run_among(&[(ALSO, &quoted(objects))], &args, lines(names).as_bytes(), halt).await?;
+    let text = String::from_utf8_lossy(&output.out);
     // One line for each, in their order; of what is missing it says so.
     let size = |line: &str| line.strip_prefix("blob ")?.parse().ok();
     Ok(names.iter().zip(text.lines()).filter_map(|(name, line)| Some((*name, size(line)?))).collect())
 }
 
 /// What the tree needs, from another file system.
-async fn copy(
-    git: &Git,
-    objects: &Path,
-    names: &[[u8; 20]],
-    halt: &Halt,
-) -> Result<HashMap<[u8; 20], u64>, CheckpointError> {
-    // For these two commands only.
-    let from = [("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(objects))];
-    let from = from.each_ref().map(|(name, value)| (*name, value.as_os_str()));
-    let sizes = sizes(git, &from, names, halt).await?;
+async fn copy(git: &Git, objects: &Path, names: &[[u8; 20]], halt: &Halt) -> Result<(), CheckpointError> {
     let pack = git.dir.join("objects/pack/pack");
     let args = [OsStr::new("pack-objects"), OsStr::new("-q"), OsStr::new("--window=0"), pack.as_os_str()];
-    git.run_among(&from, &args, lines(sizes.keys().copied()).as_bytes(), halt).await?;
-    Ok(sizes)
+    git.run_among(&[(ALSO, &quoted(objects))], &args, lines(names).as_bytes(), halt).await.map(drop)
 }
 
 /// As git reads a list of folders.

@@ -9,6 +9,7 @@
 //! last is synced, and with it all that was written before. A power cut before that leaves no ref, and no object that
 //! has its name without its content.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -20,7 +21,7 @@ use super::files::{self, Identity, blocking};
 use super::git::{Git, Halt, IN_ORDER, Output};
 use super::left_out::{self, About};
 use super::listing::{Listing, Scope, removals, shown};
-use super::modes::Modes;
+use super::modes::Looked;
 use super::place::Place;
 use super::seed;
 use super::space::{self, Thrift};
@@ -78,9 +79,16 @@ struct Tree {
     name: String,
     files: u64,
     left_out: Vec<LeftOut>,
-    modes: Modes,
+    looked: Looked,
     /// The index that it was made from.
     index: Option<Identity>,
+}
+
+/// What an index had to learn, and what it leaves out.
+#[derive(Debug)]
+struct News {
+    learnt: HashSet<Vec<u8>>,
+    left_out: Vec<LeftOut>,
 }
 
 /// What a save is asked for.
@@ -186,19 +194,25 @@ impl Store {
         let began = Instant::now();
         let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
         blocking(move || files::sweep(&dir, &index)).await?;
-        let left_out = match self.catch_up(halt).await {
+        let mut looked = before.as_ref().map(|tree| tree.looked.clone());
+        let news = match self.catch_up(halt).await {
             // A file may go between the listing and the reading of it. Once is chance.
-            Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => self.catch_up(halt).await?,
+            Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => {
+                // It may have learnt some already.
+                looked = None;
+                self.catch_up(halt).await?
+            }
             result => result?,
         };
+        let News { learnt, left_out } = news;
+        let look = self.look(looked, learnt);
         if let (Some(tree), Some(index)) = (before, self.identity().await?)
             && tree.index.as_ref() == Some(&index)
         {
-            let modes = self.modes().await?;
-            return Ok(Tree { began, left_out, modes, ..tree });
+            return Ok(Tree { began, left_out, looked: look.await?, ..tree });
         }
-        let (modes, name) = tokio::join!(self.modes(), write(&self.git, &[], &["write-tree"], b"", halt));
-        let modes = modes?;
+        let (looked, name) = tokio::join!(look, write(&self.git, &[], &["write-tree"], b"", halt));
+        let looked = looked?;
         let name = match name {
             // Only here does git find out that an object in the index was never written, on a full disk for one. The
             // index would go on saying that it has been: it is made anew.
@@ -209,13 +223,12 @@ impl Store {
             tree => tree?.line(),
         };
         let (files, index) = (self.entries().await?, self.identity().await?);
-        Ok(Tree { began, name, files, left_out, modes, index })
+        Ok(Tree { began, name, files, left_out, looked, index })
     }
 
-    /// Of all files, each time: git takes one whose mode changed within a second for unchanged.
-    async fn modes(&self) -> Result<Modes, CheckpointError> {
+    async fn look(&self, before: Option<Looked>, learnt: HashSet<Vec<u8>>) -> Result<Looked, CheckpointError> {
         let (workspace, index) = (self.git.workspace.clone(), self.git.index.clone());
-        blocking(move || Ok(Modes::look(&workspace, &index))).await
+        blocking(move || Ok(Looked::take(&workspace, &index, before.as_ref(), &learnt))).await
     }
 
     async fn identity(&self) -> Result<Option<Identity>, CheckpointError> {
@@ -223,14 +236,15 @@ impl Store {
         blocking(move || Ok(Identity::of(&index))).await
     }
 
-    /// Makes the index say what the workspace holds, and tells what it leaves out.
-    async fn catch_up(&mut self, halt: &Halt) -> Result<Vec<LeftOut>, CheckpointError> {
+    /// Makes the index say what the workspace holds.
+    async fn catch_up(&mut self, halt: &Halt) -> Result<News, CheckpointError> {
         let mut listing = self.list(halt).await?;
         if !listing.is_empty() {
             self.bound(&listing).await?;
             self.learn(&mut listing, halt).await?;
         }
-        left_out::sorted(listing.left_out)
+        let learnt = listing.present.into_iter().map(|present| present.path).collect();
+        Ok(News { learnt, left_out: left_out::sorted(listing.left_out)? })
     }
 
     /// Before anything is read.
@@ -360,7 +374,7 @@ impl Store {
 /// Whether a commit says just what a new one would.
 async fn is_same(git: &Git, tree: &Tree, commit: &str, halt: &Halt) -> Result<bool, CheckpointError> {
     match About::read(git, commit, halt).await {
-        Ok(about) => Ok(about.tree == tree.name && about.left_out == tree.left_out && about.modes == tree.modes),
+        Ok(about) => Ok(about.tree == tree.name && about.left_out == tree.left_out && about.modes == tree.looked.modes),
         // It has been pruned, or is of another store.
         Err(CheckpointError::Git { .. } | CheckpointError::Unknown { .. }) => Ok(false),
         Err(error) => Err(error),
@@ -368,7 +382,7 @@ async fn is_same(git: &Git, tree: &Tree, commit: &str, halt: &Halt) -> Result<bo
 }
 
 async fn commit(git: &Git, tree: &Tree, words: &str, halt: &Halt) -> Result<String, CheckpointError> {
-    let (words, trailers) = (one_line(words), tree.modes.trailers() + &left_out::trailers(&tree.left_out));
+    let (words, trailers) = (one_line(words), tree.looked.modes.trailers() + &left_out::trailers(&tree.left_out));
     // The time makes each commit one of its own, also if nothing has changed.
     let message = format!("{words}\n\nTaken-At: {}\n{trailers}", Time::now().micros());
     Ok(write(git, &[], &["commit-tree", &tree.name], message.as_bytes(), halt).await?.line())

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use tolka_facts::event::{FileOperation, KeptWhy};
 use tolka_workspace::checkpoint::Whose;
@@ -144,4 +145,37 @@ async fn the_files_of_a_fork_are_for_those_they_were_for() {
         assert_eq!(fs::metadata(into.join(path)).unwrap().permissions().mode() & 0o777, mode, "{path}");
     }
     assert_eq!(fs::metadata(into.join("in/deep")).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[tokio::test]
+async fn modes_that_change_after_a_look_are_seen_however_old_the_files_are() {
+    let house = closed();
+    house.write("from/secret", "before");
+    house.close("from/secret", 0o600);
+    // By then all of them are older than the second in which they are looked at.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let modes = async || {
+        let commit = house.commit().await;
+        let message = String::from_utf8(house.git(&["cat-file", "commit", &commit])).unwrap();
+        let modes = message.lines().filter_map(|line| line.strip_prefix("Mode: "));
+        modes.map(str::to_owned).collect::<Vec<String>>()
+    };
+    let first = modes().await;
+    assert!(first.contains(&"600 from/secret".to_owned()) && first.len() == MODES.len() + 2, "{first:?}");
+    assert_eq!(modes().await, first, "nothing has changed");
+    house.close("plain", 0o640);
+    house.close("secret", 0o644);
+    let changed = modes().await;
+    assert!(changed.contains(&"640 plain".to_owned()) && !changed.contains(&"600 secret".to_owned()), "{changed:?}");
+    assert_eq!(modes().await, changed, "nothing has changed");
+    // In the second in which it was looked at.
+    house.close("plain", 0o600);
+    let again = modes().await;
+    assert!(again.contains(&"600 plain".to_owned()), "{again:?}");
+    // What is in a folder does not change with it.
+    fs::rename(house.workspace.join("from"), house.workspace.join("to")).unwrap();
+    house.close("in", 0o711);
+    let moved = modes().await;
+    let has = |line: &str| moved.iter().any(|mode| mode == line);
+    assert!(has("600 to/secret") && !has("600 from/secret") && has("711 in/"), "{moved:?}");
 }
