@@ -58,12 +58,11 @@ pub(super) fn clear_unmade(store: &Path) -> Result<(), CheckpointError> {
     Ok(())
 }
 
-/// A store that is complete gets its name.
-pub(super) fn put_in_place(new: &Path, store: &Path) -> Result<(), CheckpointError> {
+/// A store that is complete gets its name. Whether it is this one: somebody may have been faster, and theirs is as good.
+pub(super) fn put_in_place(new: &Path, store: &Path) -> Result<bool, CheckpointError> {
     match fs::rename(new, store) {
-        // Somebody was faster, and theirs is as good.
-        Err(_) if store.exists() => remove_folder(new),
-        renamed => renamed.map_err(CheckpointError::storage(store)),
+        Err(_) if store.exists() => remove_folder(new).map(|()| false),
+        renamed => renamed.map(|()| true).map_err(CheckpointError::storage(store)),
     }
 }
 

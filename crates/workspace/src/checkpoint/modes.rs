@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::CheckpointError;
 use super::changes::Kind;
@@ -105,7 +105,7 @@ impl Mode {
     }
 }
 
-fn is_usual(mode: u32) -> bool {
+pub(super) fn is_usual(mode: u32) -> bool {
     matches!(mode & 0o777, 0o644 | 0o664 | 0o755 | 0o775)
 }
 
@@ -122,11 +122,16 @@ pub(super) struct Looked {
 }
 
 impl Looked {
+    /// Of somebody who has looked at all files of an index anyway, and found these odd.
+    pub(super) fn new(odd: BTreeMap<PathBuf, u32>, began: Duration) -> Self {
+        Looked { modes: Modes::bounded(odd, BTreeMap::new()), at: seconds(began) }
+    }
+
     /// At all files that an index knows, as they are now. What has not changed since the look `before` is not looked at
     /// again: git has just compared, in seconds, when each file changed last, and be it in its mode. That says nothing
     /// of the paths that it has `learnt` since, and of a file that had changed in the very second of that look. Blocks.
     pub(super) fn take(workspace: &Path, index: &Path, before: Option<&Looked>, learnt: &HashSet<Vec<u8>>) -> Self {
-        let at = seconds(SystemTime::now());
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, seconds);
         let before = before.filter(|before| before.modes.reach == Reach::All);
         let modes = Sight::of(index, before, learnt).and_then(|sight| sight.look(workspace));
         Looked { modes: modes.unwrap_or_default(), at }
@@ -323,9 +328,8 @@ fn mode_at(root: &File, path: &Path) -> Option<u32> {
     Some(mode_of(&found) & 0o777)
 }
 
-/// Since the epoch.
-fn seconds(time: SystemTime) -> u32 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| u32::try_from(since.as_secs()).unwrap_or(0))
+fn seconds(since: Duration) -> u32 {
+    u32::try_from(since.as_secs()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -20,6 +21,7 @@ use super::files::blocking;
 use super::git::{Git, Halt};
 use super::index::{self, Belief, Known};
 use super::links::{self, Linked};
+use super::modes::{Looked, is_usual};
 
 /// Of what is left of the budget: a workspace that takes longer is saved in the plain way, which gets further each time.
 const SHARE: u32 = 3;
@@ -43,30 +45,30 @@ const HELD: &str = "held";
 /// Enough for every file of settings that people write.
 const TEXT: u64 = 1 << 20;
 
-/// Gives a store that is being made its first index, if it can.
-pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<(), CheckpointError> {
+/// Gives a store that is being made its first index, if it can, and tells what it has seen of the files in it.
+pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<Option<Looked>, CheckpointError> {
     let part = halt.part(SHARE);
     let sown = match plant(git, largest, &part).await {
         Ok(sown) => sown,
         Err(error @ CheckpointError::Stopped) => return Err(error),
         Err(error) => {
             tracing::warn!(%error, "a checkpoint store begins without what the repository knows");
-            false
+            None
         }
     };
-    tracing::debug!(sown, workspace = %git.workspace.display(), "a new checkpoint store");
-    Ok(())
+    tracing::debug!(is_sown = sown.is_some(), workspace = %git.workspace.display(), "a new checkpoint store");
+    Ok(sown)
 }
 
-async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointError> {
+async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<Option<Looked>, CheckpointError> {
     let workspace = git.workspace.clone();
-    let Some(found) = blocking(move || Ok(Found::read(&workspace))).await? else { return Ok(false) };
+    let Some(found) = blocking(move || Ok(Found::read(&workspace))).await? else { return Ok(None) };
     let (workspace, objects, all) = (git.workspace.clone(), found.objects.clone(), names(&found.known));
     // Nothing is linked yet: what is stored anew though it is there already gets another time from git, and a file of
     // the repository would with it.
     let doubted = blocking(move || Ok(found.doubted(&workspace, largest)));
     let (known, sizes) = tokio::join!(doubted, sizes(git, &objects, &all, halt));
-    let (mut known, sizes) = (known?, sizes?);
+    let ((mut known, looked), sizes) = (known?, sizes?);
     for known in &mut known {
         known.belief.take_if(|belief| sizes.get(&belief.object) != Some(&u64::from(belief.size)));
     }
@@ -81,7 +83,7 @@ async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<bool, CheckpointE
         Linked::All => {}
         Linked::Elsewhere => copy(git, &objects, &wanted, halt).await?,
     }
-    Ok(true)
+    Ok(Some(looked))
 }
 
 /// On the disk when it returns: half of an index could be taken for a whole one.
@@ -160,17 +162,22 @@ impl Found {
         Some(Found { known, objects: repository.join("objects"), written, began })
     }
 
-    /// With the belief in those files only that are as the index has them. Blocks.
-    fn doubted(mut self, workspace: &Path, largest: u64) -> Vec<Known> {
+    /// With the belief in those files only that are as the index has them, and the modes of those. Blocks.
+    fn doubted(mut self, workspace: &Path, largest: u64) -> (Vec<Known>, Looked) {
         let (written, began) = (self.written, self.began);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = self.known.len().div_ceil(threads).max(1);
-        std::thread::scope(|scope| {
-            for part in self.known.chunks_mut(share) {
-                scope.spawn(move || part.iter_mut().for_each(|known| doubt(workspace, known, written, began, largest)));
-            }
+        let look = |known: &mut Known| {
+            let mode = doubt(workspace, known, written, began, largest).filter(|mode| !is_usual(*mode))?;
+            Some((PathBuf::from(OsStr::from_bytes(&known.path)), mode))
+        };
+        let odd = std::thread::scope(|scope| {
+            let parts = self.known.chunks_mut(share);
+            let look = |part: &mut [Known]| part.iter_mut().filter_map(look).collect::<Vec<_>>();
+            let looks: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
+            looks.into_iter().flat_map(|look| look.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
         });
-        self.known
+        (self.known, Looked::new(odd, began))
     }
 }
 
@@ -212,17 +219,21 @@ fn text(path: &Path) -> io::Result<String> {
     Ok(text_as_it_is(path)?.to_lowercase().replace("[filter \"lfs\"]", ""))
 }
 
-/// Gives up the belief in what may have been touched since. Git compares seconds, as does the one that will read our
-/// index; here it is billionths, and a file of the second in which this began may yet change within it.
-fn doubt(workspace: &Path, known: &mut Known, written: (u32, u32), began: Duration, largest: u64) {
-    let mode = known.mode;
-    let full = workspace.join(OsStr::from_bytes(&known.path));
-    known.belief.take_if(|belief| {
-        let is_old = |time: (u32, u32)| u64::from(time.0) < began.as_secs();
-        let is_settled = belief.modified < written && is_old(belief.modified) && is_old(belief.changed);
-        let is_true = |found: Metadata| found.len() <= largest && is_as_believed(&found, belief, mode);
-        !is_settled || !fs::symlink_metadata(&full).is_ok_and(is_true)
-    });
+/// Gives up the belief in what may have been touched since; if it holds, the file's mode. Git compares seconds, as does
+/// the one that will read our index; here it is billionths, and a file of the second in which this began may yet change
+/// within it.
+fn doubt(workspace: &Path, known: &mut Known, written: (u32, u32), began: Duration, largest: u64) -> Option<u32> {
+    let belief = known.belief.take()?;
+    let is_old = |time: (u32, u32)| u64::from(time.0) < began.as_secs();
+    if belief.modified >= written || !is_old(belief.modified) || !is_old(belief.changed) {
+        return None;
+    }
+    let found = fs::symlink_metadata(workspace.join(OsStr::from_bytes(&known.path))).ok()?;
+    if found.len() > largest || !is_as_believed(&found, &belief, known.mode) {
+        return None;
+    }
+    known.belief = Some(belief);
+    Some(found.mode() & 0o777).filter(|_| found.is_file())
 }
 
 fn is_as_believed(found: &Metadata, belief: &Belief, mode: u32) -> bool {

@@ -66,6 +66,8 @@ pub(super) enum Left {
 pub(super) struct Store {
     git: Git,
     scope: Scope,
+    /// By whoever made it, until the first tree.
+    seen: Option<Looked>,
     /// Good for everybody who had asked before it was begun, and so waited for it: many prompts at once cost little
     /// more than one.
     last: Option<Tree>,
@@ -111,9 +113,8 @@ impl Store {
         let index = store.join(format!("index.{run}"));
         let git = Git { dir: store, index, workspace };
         let dir = git.dir.clone();
-        if !blocking(move || Ok(dir.exists())).await? {
-            create(&git, caps, run, halt).await?;
-        }
+        let is_there = blocking(move || Ok(dir.exists())).await?;
+        let seen = if is_there { None } else { create(&git, caps, run, halt).await? };
         let (dir, index) = (git.dir.clone(), git.index.clone());
         let held = blocking(move || {
             files::note_caps(&dir, &caps)?;
@@ -121,12 +122,12 @@ impl Store {
             Ok(seed::held(&dir))
         })
         .await?;
-        Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, last: None, is_back: false })
+        Ok(Store { git, scope: Scope { own_data, caps, held: held.into() }, seen, last: None, is_back: false })
     }
 
     /// Somebody wrote into the workspace: what was seen before is good for nobody.
     pub(super) fn moved(&mut self) {
-        self.last = None;
+        (self.last, self.seen) = (None, None);
         self.is_back = true;
     }
 
@@ -194,7 +195,7 @@ impl Store {
         let began = Instant::now();
         let (dir, index) = (self.git.dir.clone(), self.git.index.clone());
         blocking(move || files::sweep(&dir, &index)).await?;
-        let mut looked = before.as_ref().map(|tree| tree.looked.clone());
+        let mut looked = before.as_ref().map(|tree| tree.looked.clone()).or(self.seen.take());
         let news = match self.catch_up(halt).await {
             // A file may go between the listing and the reading of it. Once is chance.
             Err(CheckpointError::Git { .. } | CheckpointError::Unreadable { .. }) => {
@@ -402,7 +403,12 @@ async fn write(
 }
 
 /// Made under another name first: a store that is there is complete.
-async fn create(Git { dir, workspace, .. }: &Git, caps: Caps, run: &str, halt: &Halt) -> Result<(), CheckpointError> {
+async fn create(
+    Git { dir, workspace, .. }: &Git,
+    caps: Caps,
+    run: &str,
+    halt: &Halt,
+) -> Result<Option<Looked>, CheckpointError> {
     let new = dir.with_added_extension(format!("new-{run}"));
     // One that was stopped halfway may have left locks.
     let (left, store) = (new.clone(), dir.clone());
@@ -415,9 +421,10 @@ async fn create(Git { dir, workspace, .. }: &Git, caps: Caps, run: &str, halt: &
     git.run(&["init", "--quiet", "--template=", "--object-format=sha1", "--initial-branch=none"], b"", halt).await?;
     let (furnished, path) = (new.clone(), workspace.clone());
     blocking(move || files::furnish(&furnished, &path)).await?;
-    seed::sow(&git, caps.largest_file, halt).await?;
+    let seen = seed::sow(&git, caps.largest_file, halt).await?;
     let store = dir.clone();
-    blocking(move || files::put_in_place(&new, &store)).await
+    let is_ours = blocking(move || files::put_in_place(&new, &store)).await?;
+    Ok(seen.filter(|_| is_ours))
 }
 
 fn one_line(words: &str) -> String {

@@ -196,6 +196,20 @@ fn settle_index(house: &House) {
 }
 
 #[tokio::test]
+async fn a_first_snapshot_has_the_modes_of_what_the_repository_knows() {
+    let house = repository();
+    shell(&house.workspace, "chmod 600 d0/f0; chmod 700 d1; git update-index -q --refresh");
+    settle(&house);
+    settle_index(&house);
+    // One that is not as the index has it.
+    shell(&house.workspace, "chmod 640 d0/f3");
+    let commit = house.save().await.commit;
+    let message = String::from_utf8(house.git(&["cat-file", "commit", &commit])).unwrap();
+    let modes: Vec<&str> = message.lines().filter_map(|line| line.strip_prefix("Mode: ")).collect();
+    assert_eq!(modes, ["600 d0/f0", "640 d0/f3", "700 d1/"]);
+}
+
+#[tokio::test]
 async fn what_the_repository_tracked_when_the_store_was_made_is_saved_though_it_is_ignored() {
     let mut house = repository();
     house.write(".gitignore", "*.log\n");
