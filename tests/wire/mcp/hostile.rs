@@ -7,19 +7,21 @@ use super::{command, connect, hostile, output, servers};
 use crate::native::stage::{Stage, Talk, Wire};
 use crate::server::until;
 
-/// What it does when it is called, and a word of what is said to that.
+const NEVER: &str = "did not answer within";
+
+/// What it does when it is called, and a word of what is said to that. Of those that never answer the time is short.
 const MODES: [(&str, &str); 12] = [
-    ("never-answers", "did not answer within"),
+    ("never-answers", NEVER),
     ("crashes", "the disk is on fire"),
     ("floods-garbage", "no message of the protocol"),
     ("floods-without-end", "did not do it"),
-    ("floods-news", "did not answer within"),
+    ("floods-news", NEVER),
     ("long-line", "did not do it"),
     ("huge-answer", "xxxx"),
     ("lies-about-ids", "the truth"),
     ("wrong-rpc", "cannot be used"),
     ("bad-image", "that is no base64"),
-    ("closes-stdin", "did not answer within"),
+    ("closes-stdin", NEVER),
     ("asks-back", "asked"),
 ];
 
@@ -34,9 +36,10 @@ fn a_session_with_a_dozen_of_them_goes_on() {
     let stage = Stage::set(Wire::OpenAi, Script { answers: script.collect(), ..Script::default() });
     let program = hostile(&stage);
     let mut config = String::new();
-    for (mode, _) in MODES {
+    for (mode, said) in MODES {
         let words = command(&["node", program.to_str().unwrap(), mode]);
-        config += &format!("[mcp.{mode}]\ncommand = {words}\ntimeout = \"5s\"\n");
+        let time = if said == NEVER { "5s" } else { "5m" };
+        config += &format!("[mcp.{mode}]\ncommand = {words}\ntimeout = \"{time}\"\n");
     }
     let words = command(&["node", program.to_str().unwrap(), "named-like-ours"]);
     config += &format!("[mcp.good]\ncommand = {words}\n");
@@ -78,6 +81,22 @@ fn until_there(server: &crate::server::Server, talk: &Talk, names: &[&str]) {
             (known[name]["status"] == "ready").then_some(())
         });
     }
+}
+
+#[test]
+fn what_one_tells_in_one_breath_with_its_answer_is_told() {
+    let script = [Answer::call("steps_misbehave", json!({})), Answer::text("Done.")];
+    let stage = Stage::set(Wire::OpenAi, Script { answers: script.into(), ..Script::default() });
+    let program = hostile(&stage);
+    let words = command(&["node", program.to_str().unwrap(), "progress"]);
+    stage.configure(&format!("[mcp.steps]\ncommand = {words}\n[permissions]\nmcp = \"allow\"\n"));
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    connect(server.address, &talk, &["steps"]);
+    talk.prompt("Step by step.");
+    talk.until_type("turn_ended");
+    let told: String = talk.told("output_appended").iter().map(|piece| piece["text"].as_str().unwrap()).collect();
+    assert_eq!(told, "1 of 3: step\n2 of 3: step\n3 of 3: step\n");
 }
 
 #[test]

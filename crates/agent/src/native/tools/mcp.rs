@@ -203,11 +203,17 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
             returned = &mut calling => break Some(returned),
             Some(words) = progress.recv(), if told < PROGRESS => {
                 told += 1;
-                let text = format!("{words}\n");
-                act.scene.teller.tell(Draft::agent(OutputAppended { call: act.call.id.clone(), text })).await?;
+                tell_progress(act, &words).await?;
             }
         }
     };
+    // What it told last may have come in one breath with its answer.
+    while told < PROGRESS
+        && let Ok(words) = progress.try_recv()
+    {
+        told += 1;
+        tell_progress(act, &words).await?;
+    }
     let Some(returned) = returned else {
         // The session ends the turn soon; the next checkpoint has the changes.
         if let Ok(told) = tokio::time::timeout(GRACE, before.tell_changes(Asking::No)).await {
@@ -220,6 +226,11 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
     let mut done = given::done(title, returned)?;
     done.output.extend(note.map(|note| format!("\n{note}\n")));
     Ok(done)
+}
+
+async fn tell_progress(act: &Act<'_>, words: &str) -> Result<(), Gone> {
+    let text = format!("{words}\n");
+    act.scene.teller.tell(Draft::agent(OutputAppended { call: act.call.id.clone(), text })).await
 }
 
 /// Reads a resource that a person named.
