@@ -48,13 +48,15 @@ function flood(piece) {
 }
 
 let calls = 0;
+let late;
 
 function misbehave(id) {
   switch (mode) {
     case "never-answers":
       return;
     case "answers-late":
-      return setTimeout(() => answer(id, text("too late")), 4000);
+      late = id;
+      return;
     case "crashes":
       process.stderr.write("about to die: the disk is on fire\n");
       return process.exit(3);
@@ -177,8 +179,9 @@ lines.on("line", (line) => {
     list(id, params?.cursor);
   } else if (method === "tools/call") {
     token = params._meta?.progressToken;
-    if (params.name === "misbehave") misbehave(id);
-    else answer(id, text(`echo: ${JSON.stringify(params.arguments)}`));
+    if (params.name === "misbehave") return misbehave(id);
+    if (late !== undefined) answer(late, text("too late"));
+    answer(id, text(`echo: ${JSON.stringify(params.arguments)}`));
   } else if (id !== undefined && method) {
     say({ id, error: { code: -32601, message: "no such method" } });
   }
