@@ -1,12 +1,14 @@
 //! What a turn does to the world is over, and told, when the turn is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tolka_agent::Teller;
 use tolka_facts::Event;
 use tolka_facts::event::Stop;
 
+use crate::patience::Still;
 use crate::{World, prompt, say};
 
 /// Something that goes on when the mind is dropped, tells more than its line holds, and ends when it is let go.
@@ -24,19 +26,16 @@ pub(crate) async fn begin(teller: &Teller, waits: &Arc<Notify>, go: &Arc<Notify>
     std::future::pending::<()>().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test(start_paused = true)]
 async fn what_is_under_way_when_a_turn_is_dropped_is_told_before_its_end() {
-    let world = World::new();
+    let (_still, world) = (Still::new(), World::new());
     let session = world.session().await;
     world.desk.prompt(&session, prompt("lasting")).await.unwrap();
     world.waits.notified().await;
     world.desk.cancel(&session, false).await.unwrap();
     // Long after the mind was dropped, for it does not listen.
-    let go = world.go.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(std::time::Duration::from_millis(1_000)).await;
-        go.notify_one();
-    });
+    tokio::time::advance(Duration::from_secs(1)).await;
+    world.go.notify_one();
     world.ended(&session, 1).await;
     let facts = world.facts(&session).await;
     let last: Vec<&Event> = facts.iter().rev().take(2).map(|fact| &fact.event).collect();

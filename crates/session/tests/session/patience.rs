@@ -42,10 +42,10 @@ pub(crate) async fn ask(words: &str, teller: &Teller) {
 }
 
 /// Time stands still but for what the test makes of it: it does not run ahead while the journal writes.
-struct Still(Option<std::sync::mpsc::Sender<()>>);
+pub(crate) struct Still(Option<std::sync::mpsc::Sender<()>>);
 
 impl Still {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let (ends, held) = std::sync::mpsc::channel::<()>();
         tokio::task::spawn_blocking(move || held.recv());
         Still(Some(ends))

@@ -24,6 +24,7 @@ use tolka_session::{Accepted, DeskOptions, NewSession, RewindRequest, Rewinding,
 use tolka_workspace::Checkpoints;
 use tolka_workspace::checkpoint::{Kept, Step};
 
+use crate::saving::LONG;
 use crate::{World, prompt};
 
 struct Studio {
@@ -37,7 +38,7 @@ impl Studio {
     }
 
     fn on(folder: tempfile::TempDir) -> Self {
-        Studio::within(folder, Duration::from_secs(60))
+        Studio::within(folder, LONG)
     }
 
     fn within(folder: tempfile::TempDir, checkpoint_budget: Duration) -> Self {
@@ -134,7 +135,7 @@ impl Studio {
 
     /// Waits for a fact.
     async fn seen(&self, session: &SessionId, is_it: impl Fn(&Event) -> bool) -> Arc<Fact> {
-        let deadline = std::time::Instant::now() + Duration::from_secs(20);
+        let deadline = std::time::Instant::now() + Duration::from_secs(60);
         loop {
             let facts = self.world.facts(session).await;
             if let Some(fact) = facts.iter().find(|fact| is_it(&fact.event)) {

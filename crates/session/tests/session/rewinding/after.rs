@@ -1,7 +1,6 @@
 //! The snapshot after a turn.
 
 use std::fs;
-use std::time::Duration;
 
 use tolka_facts::event::{Changes, FileOperation, Moment, Stop};
 use tolka_facts::{Cause, Event};
@@ -91,11 +90,14 @@ async fn a_turn_that_changed_nothing_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_snapshot_after_a_turn_is_said_and_the_turn_ends() {
-    let studio = Studio::within(tempfile::tempdir().unwrap(), Duration::from_millis(500));
+    let studio = Studio::new();
     let session = studio.session().await;
-    studio.begin(&session, "wait").await;
+    studio.begin(&session, "a=hello; wait").await;
     studio.world.waits.notified().await;
-    stall(&studio);
+    // What is in `a` cannot be written while the folder of its object is a file.
+    let checkpoints = studio.world.folder.path().join("data/checkpoints");
+    let store = fs::read_dir(checkpoints).unwrap().next().unwrap().unwrap().path();
+    fs::write(store.join("objects/ce"), "in the way").unwrap();
     studio.world.go.notify_one();
     assert_eq!(studio.world.ended(&session, 1).await, [Stop::EndTurn]);
     let events = studio.events(&session).await;

@@ -15,7 +15,7 @@ use super::{Studio, files, kept, to};
 use crate::prompt;
 
 /// Longer than anything takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(60);
 
 /// Two turns, a person's file, and where the first turn began.
 async fn played(studio: &Studio) -> (SessionId, MessageId) {
