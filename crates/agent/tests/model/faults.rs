@@ -76,7 +76,8 @@ async fn silence_has_an_end() {
     let provider = Scripted::start(Script::of([hang])).unwrap();
     let short = |url| {
         let mut endpoint = endpoint(url);
-        endpoint.idle = Duration::from_millis(150);
+        // Long enough for what is said before the silence.
+        endpoint.idle = Duration::from_secs(2);
         endpoint
     };
     let openai = OpenAi::new(short(provider.openai_url()), about(), OpenAiOptions::default());
@@ -86,7 +87,7 @@ async fn silence_has_an_end() {
         assert!(!given.is_empty());
         let error = error.unwrap();
         assert_eq!(error.kind, ModelErrorKind::Cut);
-        assert!(error.message.contains("silent for 150ms"), "{error}");
+        assert!(error.message.contains("silent for 2s"), "{error}");
     }
     // A server that takes the request and never says a word.
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -95,8 +95,8 @@ pub(crate) fn endpoint(base_url: String) -> Endpoint {
     let mut endpoint = Endpoint::new(base_url);
     endpoint.key = Some(Secret::new(KEY));
     endpoint.key_name = Some("SCRIPTED_API_KEY".to_owned());
-    endpoint.idle = Duration::from_secs(20);
-    endpoint.first = Duration::from_secs(20);
+    endpoint.idle = Duration::from_secs(120);
+    endpoint.first = Duration::from_secs(120);
     endpoint
 }
 

@@ -215,7 +215,7 @@ async fn pieces_come_as_they_are_said_and_leaving_ends_the_request() {
         assert_eq!(provider.requests()[number - 1].outcome, Outcome::Open);
         drop(stream);
         let is_over = |all: &Vec<tolka_scripted::Received>| all[number - 1].outcome == Outcome::Left;
-        tokio::time::timeout(Duration::from_secs(10), provider.until(is_over)).await.unwrap();
+        tokio::time::timeout(Duration::from_secs(60), provider.until(is_over)).await.unwrap();
     }
 }
 

@@ -1,5 +1,7 @@
 //! Commands that go on beside the work.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 use tolka_facts::Event;
 
@@ -12,12 +14,13 @@ fn background(command: &str) -> serde_json::Value {
 /// Reads what a process printed until a word is there.
 async fn read_until(hall: &mut Hall, process: &str, word: &str) -> String {
     let mut all = String::new();
-    for _ in 0..1_000 {
+    let until = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < until {
         all += &hall.call("processes", json!({ "action": "output", "process": process })).await.went_well().said();
         if all.contains(word) {
             return all;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
     panic!("{word} is not in {all}");
 }
@@ -36,7 +39,11 @@ async fn a_process_goes_on_and_is_read_and_ended() {
     let ended = hall.call("bash", background(line)).await;
     let [(process, command)] = started(&hall).try_into().unwrap();
     assert_eq!(command, line);
-    assert!(ended.went_well().said().starts_with("begun\n[process p"), "{}", ended.said());
+    // The first look is after a second, and on a busy machine it may not have begun by then.
+    if !ended.went_well().said().starts_with("begun\n[process p") {
+        assert!(ended.said().starts_with("[process p"), "{}", ended.said());
+        read_until(&mut hall, &process, "begun").await;
+    }
     assert!(ended.said().contains(&process) && ended.said().contains("running"), "{}", ended.said());
     // Other work goes on meanwhile.
     hall.call("bash", json!({ "command": "touch go", "description": "Go" })).await.went_well();
@@ -57,9 +64,20 @@ async fn a_process_goes_on_and_is_read_and_ended() {
 #[tokio::test]
 async fn one_that_cannot_start_says_so_at_once() {
     let mut hall = Hall::allowing("bash");
-    let ended = hall.call("bash", background("echo no such port >&2; exit 7")).await;
-    assert!(ended.went_well().said().contains("no such port\n[process p"), "{}", ended.said());
-    assert!(ended.said().contains("ended with exit code 7"), "{}", ended.said());
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let ended = hall.call("bash", background("echo no such port >&2; exit 7")).await;
+        let said = ended.went_well().said();
+        // A machine that is too busy to start it within a second is given another chance.
+        if said.contains("running") && Instant::now() < until {
+            let [.., (process, _)] = &started(&hall)[..] else { panic!("{said}") };
+            let process = process.clone();
+            read_until(&mut hall, &process, "ended with exit code 7").await;
+            continue;
+        }
+        assert!(said.contains("no such port\n[process p"), "{said}");
+        return assert!(said.contains("ended with exit code 7"), "{said}");
+    }
 }
 
 #[tokio::test]
