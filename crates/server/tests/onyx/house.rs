@@ -21,7 +21,7 @@ use tolka_workspace::Checkpoints;
 use crate::reader::{Frame, OnyxReader, frames};
 
 /// Streams are never silent for longer than their keep-alives are apart.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn recording(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/recordings/acp");

@@ -167,7 +167,7 @@ impl House {
         let mut answer = Vec::new();
         let mut piece = [0; 4096];
         loop {
-            let read = tokio::time::timeout(Duration::from_secs(20), socket.read(&mut piece)).await.unwrap().unwrap();
+            let read = tokio::time::timeout(Duration::from_secs(60), socket.read(&mut piece)).await.unwrap().unwrap();
             answer.extend_from_slice(&piece[..read]);
             if read == 0 || String::from_utf8_lossy(&answer).contains("text/event-stream") {
                 break;

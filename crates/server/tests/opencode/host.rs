@@ -24,7 +24,7 @@ use tolka_session::Desk;
 use crate::agent::Obedient;
 
 /// A test that waits for what never comes should say so.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Host {
     pub(crate) address: SocketAddr,

@@ -16,6 +16,9 @@ use tolka_facts::{Block, Draft, Time};
 use crate::host::Host;
 use crate::prompts::text;
 
+/// How long a request waits when nobody is there: whoever polls may be away for less.
+const ALONE: Duration = Duration::from_secs(3);
+
 /// Says how it was asked to work; `steer me` waits to be let on between two steps, `may I` asks with little patience for
 /// an empty house, `retry` tries twice.
 #[derive(Debug, Default)]
@@ -88,7 +91,7 @@ impl Choosing {
                     metadata: None,
                     options: vec![option("yes", OptionKind::AllowOnce), option("no", OptionKind::RejectOnce)],
                 };
-                let (alone, attended) = (Duration::from_millis(300), Duration::from_secs(3600));
+                let (alone, attended) = (ALONE, Duration::from_secs(3600));
                 let patience = Patience { alone, attended, otherwise: Some("no".to_owned()) };
                 let chosen = teller.ask_permission(ask, None, patience).await?;
                 step(teller, &format!("{chosen:?}"), None).await?;
@@ -252,7 +255,7 @@ async fn with_nobody_there_a_permission_decides_itself_and_with_somebody_it_wait
     let asked = feed.until("permission.updated").await;
     let request = asked.last().unwrap().data["properties"]["id"].as_str().unwrap().to_owned();
     // Longer than an empty house would have waited: the feed is somebody.
-    assert!(feed.is_silent_for(Duration::from_millis(900)).await);
+    assert!(feed.is_silent_for(ALONE + Duration::from_secs(1)).await);
     let reply = json!({ "reply": "reject", "message": "not on a Sunday" });
     host.post(&format!("/permission/{request}/reply"), reply).await;
     feed.until("session.idle").await;
@@ -275,7 +278,8 @@ async fn who_polls_and_waits_is_there_too() {
         asked = events.map(|event| &event["data"]).find(|fact| fact["type"] == "permission_asked").cloned().into();
     }
     // Longer than an empty house would have waited.
-    let (_, page) = host.get(&format!("/v1/sessions/{id}/events?after={after}&wait=1")).await;
+    let wait = ALONE.as_secs() + 1;
+    let (_, page) = host.get(&format!("/v1/sessions/{id}/events?after={after}&wait={wait}")).await;
     assert_eq!(page["events"], json!([]), "nobody has decided");
     // With no wait there is nobody.
     let (answered, _) = loop {
