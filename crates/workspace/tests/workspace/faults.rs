@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tolka_workspace::checkpoint::Caps;
 use tolka_workspace::{CheckpointError, Checkpoints, Save};
@@ -54,11 +54,9 @@ async fn a_file_that_git_cannot_store_fails_the_save_and_leaves_no_commit() {
 #[tokio::test]
 async fn a_spent_budget_kills_git_and_the_next_save_is_whole() {
     let mut house = endless();
-    let began = Instant::now();
     let budget = Duration::from_millis(300);
     let error = house.checkpoints.save(&house.workspace, &session(), Save::within(budget, "x")).await.unwrap_err();
     assert!(matches!(error, CheckpointError::Slow { .. }), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(running_gits(&house), 0);
     fs::remove_file(house.workspace.join("endless")).unwrap();
     assert_eq!(house.paths(&house.save().await.commit), ["a"]);
@@ -101,8 +99,10 @@ async fn saves_that_are_stopped_keep_what_they_took_in_until_one_is_done() {
             kept(&house)
         };
         tokio::select! {
-            saved = house.try_save() => break saved.unwrap(),
+            // First, so that the next step is not begun when this one is seen to be done.
+            biased;
             now = further => stops.push(now),
+            saved = house.try_save() => break saved.unwrap(),
         }
     };
     assert_eq!(stops.first(), Some(&1), "{stops:?}");
@@ -130,8 +130,10 @@ async fn a_first_snapshot_gets_further_with_each_try_however_soon_it_is_stopped(
             kept(&house)
         };
         tokio::select! {
-            saved = house.try_save() => break saved.unwrap(),
+            // First, so that the next step is not begun when this one is seen to be done.
+            biased;
             now = further => stops.push(now),
+            saved = house.try_save() => break saved.unwrap(),
         }
     };
     assert!(stops[0] <= 250 && stops.is_sorted(), "{stops:?}");
