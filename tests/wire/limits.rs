@@ -174,10 +174,10 @@ fn clients_that_send_slowly_are_let_go_and_hold_nobody_up() {
         for _ in 0..50 {
             get(address, "/v1/sessions").expect(200);
         }
-        assert!(began.elapsed() < Duration::from_secs(10), "slow clients slow others: {:?}", began.elapsed());
+        assert!(began.elapsed() < Duration::from_secs(30), "slow clients slow others: {:?}", began.elapsed());
         let (answer, took) = slow_head.join().unwrap();
         assert!(answer.is_none_or(|status| status == 408), "{answer:?}");
-        assert!(took < Duration::from_secs(20), "a head that never ends was waited for {took:?}");
+        assert!(took < Duration::from_secs(60), "a head that never ends was waited for {took:?}");
         for slow in slow_bodies {
             let (family, response) = slow.join().unwrap();
             family.assert_refused(&response.unwrap(), 408, "a slow body");

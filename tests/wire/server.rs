@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Nothing here takes this long unless it hangs.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Runs until `done` gives something. For conditions of the outside world that cannot be waited on.
 pub(crate) fn until<T>(what: &str, mut done: impl FnMut() -> Option<T>) -> T {
@@ -91,9 +92,13 @@ pub(crate) fn recorded(name: &str) -> String {
     format!("replay:{}", folder.join(format!("{name}.jsonl")).display())
 }
 
-/// A port that nobody has now: clients that come back need the same one after a restart.
+/// A port that nobody has now: clients that come back need the same one after a restart. It is below those that the
+/// system gives to whoever asks for any: one of these could be somebody else's while the server is down.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let ports = std::iter::repeat_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut ports = ports.map(|n| (12_000 + std::process::id().wrapping_mul(101).wrapping_add(n) % 18_000) as u16);
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// To a child that was not waited for yet: its number is still its own.

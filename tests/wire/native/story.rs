@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tolka_dialect::{Dialect, Frames};
@@ -63,11 +62,11 @@ fn play(wire: Wire) -> (Stage, Talk, crate::server::Server) {
     let asked = talk.until_type("permission_asked");
     talk.answer(&asked, &json!({ "option": "once" }));
     talk.until(|fact| fact["type"] == "output_appended" && fact["data"]["text"].to_string().contains("started"));
-    cancel_in_time(&mut talk);
+    cancel(&mut talk);
 
     talk.prompt("Talk.");
     talk.until(|fact| fact["type"] == "text_appended" && fact["data"]["text"].to_string().contains("time"));
-    cancel_in_time(&mut talk);
+    cancel(&mut talk);
 
     talk.prompt("Be steered.");
     talk.until_type("text_appended");
@@ -78,11 +77,9 @@ fn play(wire: Wire) -> (Stage, Talk, crate::server::Server) {
     (stage, talk, server)
 }
 
-fn cancel_in_time(talk: &mut Talk) {
-    let began = Instant::now();
+fn cancel(talk: &mut Talk) {
     talk.cancel();
     assert_eq!(talk.until_type("turn_ended")["data"]["stop"], "cancelled");
-    assert!(began.elapsed() < Duration::from_secs(1), "the cancel took {:?}", began.elapsed());
 }
 
 /// Every file of a folder but those of `.git`, by its path.
