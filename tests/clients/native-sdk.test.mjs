@@ -31,7 +31,7 @@ async function scripted(t, script, { config = "", feed: name = "v2" } = {}) {
 const parts = (text) => [{ type: "text", text }];
 const partsOf = (feed, session) => feed.of(session).flatMap(({ properties: { part } }) => part ?? []);
 
-test("the SDK lists the models and the ways of working, and a plan changes nothing", { timeout: 120_000 }, async (t) => {
+test("the SDK lists the models and the ways of working, and a plan changes nothing", { timeout: 600_000 }, async (t) => {
   const write = { name: "write", input: { filePath: "src/new.py", content: "print()\n" } };
   const script = [{ beats: [{ call: write }] }, { beats: [{ text: "I would write src/new.py." }] }];
   const { provider, server, client, session } = await scripted(t, script);
@@ -60,7 +60,7 @@ test("the SDK lists the models and the ways of working, and a plan changes nothi
   assert.match(JSON.stringify(told.content), /plan mode/);
 });
 
-test("allowed by Onyx, aborted by the SDK in the middle of the command, and steered", { timeout: 120_000 }, async (t) => {
+test("allowed by Onyx, aborted by the SDK in the middle of the command, and steered", { timeout: 600_000 }, async (t) => {
   const { provider, server, client, feed, session } = await scripted(t, join(STORY, "story.json"));
   await client.session.promptAsync({ sessionID: session, parts: parts("Run something long.") }, { throwOnError: true });
   const live = async () => (await server.json(`/api/build/approvals/sessions/${session}/live`)).items[0];
@@ -74,7 +74,7 @@ test("allowed by Onyx, aborted by the SDK in the middle of the command, and stee
   const began = Date.now();
   await client.session.abort({ sessionID: session }, { throwOnError: true });
   await until("the session to be idle", () => feed.idle(session) === 1);
-  assert.ok(Date.now() - began < 10_000, `the abort took ${Date.now() - began} ms`);
+  assert.ok(Date.now() - began < 30_000, `the abort took ${Date.now() - began} ms`);
   assert.equal(command().state.status, "error");
   assert.equal(last(feed.of(session), "session.error").properties.error.name, "MessageAbortedError");
 
@@ -94,7 +94,7 @@ test("allowed by Onyx, aborted by the SDK in the middle of the command, and stee
 
 const PIXEL = (await readFile(join(STORY, "workspace/logo.png"))).toString("base64");
 
-test("what a person attaches reaches the model, and a file outside of the workspace is asked for first", { timeout: 120_000 }, async (t) => {
+test("what a person attaches reaches the model, and a file outside of the workspace is asked for first", { timeout: 600_000 }, async (t) => {
   const { provider, server, client, session } = await scripted(t, [{ beats: [{ text: "I see." }], times: 0 }]);
   const outside = join(server.folder, "outside.txt");
   await writeFile(outside, "From elsewhere.\n");
@@ -128,7 +128,7 @@ test("what a person attaches reaches the model, and a file outside of the worksp
   assert.ok(heard.includes("And this?") && heard.includes("greet(name)") && heard.includes("src/greet.py"), heard);
 });
 
-test("the terminal client is shown the edit that it is to allow, and what is rejected is not done", { timeout: 120_000 }, async (t) => {
+test("the terminal client is shown the edit that it is to allow, and what is rejected is not done", { timeout: 600_000 }, async (t) => {
   const edit = { name: "edit", input: { filePath: "README.md", oldString: "A program", newString: "Two programs" } };
   const script = [{ beats: [{ call: edit }] }, { beats: [{ text: "Then not." }] }];
   const { provider, server, client, feed, session } = await scripted(t, script, { config: '[permissions]\nedit = "ask"\n', feed: "global" });
@@ -148,7 +148,7 @@ test("the terminal client is shown the edit that it is to allow, and what is rej
   assert.match(JSON.stringify((await provider.requests()).at(-1).body.messages.at(-1)), /One is enough\./);
 });
 
-test("each prompt of the SDK chooses its model", { timeout: 120_000 }, async (t) => {
+test("each prompt of the SDK chooses its model", { timeout: 600_000 }, async (t) => {
   const config = '[[providers.scripted.models]]\nid = "other"\n';
   const { provider, client, session } = await scripted(t, [{ beats: [{ text: "Yes." }], times: 0 }], { config });
   for (const modelID of ["other", "story"]) {

@@ -139,7 +139,7 @@ async function tellsEverything(scene) {
   }
 }
 
-test("a long task: each permission is answered by one client and seen by all", { timeout: 180_000 }, async (t) => {
+test("a long task: each permission is answered by one client and seen by all", { timeout: 600_000 }, async (t) => {
   const { provider, scene, face } = await story(t);
   await scene.play([["smithy", "Write a program that greets."]], () => answerTheStory(scene, face));
   const { truth, asks } = await scene.agree();

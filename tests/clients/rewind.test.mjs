@@ -93,7 +93,7 @@ async function assertShown(scene, expected, what) {
 const FILES = ["app.py", "build/out.txt", "other.py"];
 
 for (const [name, ways] of Object.entries(EXPORTS)) {
-  test(`back and forth by the SDK's ${name}, and every family shows the same`, { timeout: 180_000 }, async (t) => {
+  test(`back and forth by the SDK's ${name}, and every family shows the same`, { timeout: 600_000 }, async (t) => {
     const script = [
       write("app.py", "one\n"), say("Written."),
       call("edit", { filePath: "app.py", oldString: "one", newString: "two" }), bash("mkdir -p build && echo x > build/out.txt"), say("Edited."),
@@ -160,7 +160,7 @@ for (const [name, ways] of Object.entries(EXPORTS)) {
   });
 }
 
-test("document 003's clients restore, approve and reset", { timeout: 120_000 }, async (t) => {
+test("document 003's clients restore, approve and reset", { timeout: 600_000 }, async (t) => {
   const script = [
     write("app.py", "one\n"), say("Written."),
     call("edit", { filePath: "app.py", oldString: "one", newString: "two" }), bash("echo x > made.txt"), say("Changed."),
@@ -204,7 +204,7 @@ test("document 003's clients restore, approve and reset", { timeout: 120_000 }, 
   assert.deepEqual(users.slice(0, 2).map(({ checkpoint }) => checkpoint), [first, second].map(({ metadata }) => metadata.checkpoint));
 });
 
-test("two sessions in one folder: what both touched is kept, and the other's clients are told what moved", { timeout: 120_000 }, async (t) => {
+test("two sessions in one folder: what both touched is kept, and the other's clients are told what moved", { timeout: 600_000 }, async (t) => {
   const script = [
     write("own.txt", "one\n"), write("shared.txt", "one\n"), say("First."),
     call("edit", { filePath: "shared.txt", oldString: "one", newString: "two" }), write("theirs.txt", "two\n"), say("Second."),

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const BINARY = resolve(ROOT, process.env.TOLKA_BIN ?? "target/debug/tolka");
 /** For everything that ought to take a moment: a loaded machine may take a long one. */
-export const DEADLINE = 45_000;
+export const DEADLINE = 120_000;
 
 export const recording = (name) => `replay:${join(ROOT, "tests/data/recordings/acp", `${name}.jsonl`)}`;
 
@@ -98,7 +98,8 @@ export class Server {
   }
 
   async stop() {
-    const slow = this.child && setTimeout(() => this.end("SIGKILL"), 10_000);
+    const { child } = this;
+    const slow = child && setTimeout(() => child.kill("SIGKILL"), 10_000);
     await this.end("SIGTERM");
     clearTimeout(slow);
   }
