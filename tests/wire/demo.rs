@@ -322,7 +322,7 @@ fn when_nobody_is_there_it_goes_on_by_itself() {
     assert_eq!((asked.len(), answered.len(), &answered[0]["option"]), (1, 1, &json!("once")), "{answered:?}");
     let at = |kind: &str| told.iter().find(|fact| fact["type"] == kind).unwrap()["time"].as_u64().unwrap();
     let waited = (at("permission_answered") - at("permission_asked")) as f64 / 1e6;
-    assert!((9.0..15.0).contains(&waited), "{waited} s");
+    assert!((9.0..60.0).contains(&waited), "{waited} s");
     assert!(text(&told).contains("Done:"), "{}", text(&told));
 }
 
