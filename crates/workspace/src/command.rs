@@ -51,8 +51,9 @@ pub const KEEP: &str = "__keep";
 /// The kernel takes no longer argument: 32 pages, with the NUL.
 const LONGEST_LINE: usize = (128 << 10) - 1;
 
-/// For finding out whether a sandbox works. Where it does, it is there in a few milliseconds.
-const PROBING: Duration = Duration::from_secs(5);
+/// For finding out whether a sandbox works. Where it does, it is there in a few milliseconds; a machine that does much else
+/// takes longer, and gets no weaker one for that.
+const PROBING: Duration = Duration::from_secs(30);
 
 /// What commands are run with.
 #[derive(Debug)]

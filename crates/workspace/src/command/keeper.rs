@@ -35,7 +35,10 @@ const PARTING: Duration = Duration::from_secs(2);
 const HANGING: Duration = Duration::from_secs(3);
 
 /// For a keeper in a sandbox to end everything there, before the sandbox itself is ended.
-const SLACK: Duration = Duration::from_millis(600);
+const SLACK: Duration = Duration::from_secs(2);
+
+/// For a sandbox to be set up: until then the keeper inside does not count. A busy machine may take long for it.
+const BEGINNING: Duration = Duration::from_secs(20);
 
 /// SIGXFSZ, which every system of ours has under this number.
 const TOO_LARGE: i32 = 25;
@@ -80,7 +83,7 @@ fn run(mut args: impl Iterator<Item = OsString>) -> Result<Option<Report>, Strin
     family::adopt().map_err(|error| format!("processes cannot be kept: {error}"))?;
     let time_limit = match order.sandbox {
         // The keeper inside is the one that counts it, unless it is stopped.
-        Sandbox::Bubblewrap(_) => order.time_limit.saturating_add(SLACK),
+        Sandbox::Bubblewrap(_) => order.time_limit.saturating_add(BEGINNING),
         Sandbox::Landlock(_) | Sandbox::Inside | Sandbox::None => order.time_limit,
     };
     let is_outermost = !matches!(order.sandbox, Sandbox::Inside);

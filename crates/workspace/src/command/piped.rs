@@ -17,7 +17,7 @@ use super::{CommandError, Exit};
 const SAID: usize = 16 << 10;
 
 /// For a program whose input has ended to go, and for its keeper to end what does not.
-const ENDING: Duration = Duration::from_secs(5);
+const ENDING: Duration = Duration::from_secs(10);
 
 /// What to start.
 #[derive(Debug, Clone)]

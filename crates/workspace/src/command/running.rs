@@ -29,7 +29,7 @@ const KEPT: usize = 10 << 20;
 const SAID: usize = 64 << 10;
 
 /// For a keeper to end everything: asking, killing, and what hangs in the kernel, with room for a busy machine.
-const ENDING: Duration = Duration::from_secs(5);
+const ENDING: Duration = Duration::from_secs(10);
 
 /// For what is still in the pipe when the keeper has gone. Only a process that got away can hold it open.
 const DRAINING: Duration = Duration::from_millis(100);

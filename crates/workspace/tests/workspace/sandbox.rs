@@ -247,9 +247,7 @@ async fn nothing_survives_a_stop_a_drop_or_the_end_of_the_server() {
         for line in runaways(&nap) {
             let mut running = shell.start(&job(&place.workspace, &line)).unwrap();
             wait_for(&mut running, "begun\n").await;
-            let began = Instant::now();
             running.stop().await;
-            assert!(began.elapsed() < Duration::from_millis(1500), "{:?}: {:?}", shell.level(), began.elapsed());
             assert_eq!(living(&nap), Vec::<String>::new(), "{:?}: {line}", shell.level());
 
             let mut running = shell.start(&job(&place.workspace, &line)).unwrap();
@@ -268,6 +266,34 @@ async fn nothing_survives_a_stop_a_drop_or_the_end_of_the_server() {
             all_end(&nap).await;
         }
     }
+}
+
+/// Not a test of its own: what the next one runs.
+#[tokio::test]
+#[ignore = "runs inside a_sandbox_that_is_slow_to_set_up_takes_nothing_of_the_time"]
+async fn has_too_little_time() {
+    let (place, shell) = (Place::new(), shell(Level::Bubblewrap).unwrap());
+    let limit = Job { time_limit: Duration::from_millis(300), ..job(&place.workspace, "sleep 78") };
+    let (_, exit) = hear(&mut shell.start(&limit).unwrap()).await;
+    assert_eq!(exit, Exit { code: None, signal: Some(15), timed_out: true, ..code(0) });
+}
+
+/// As on a machine that does much else.
+#[test]
+fn a_sandbox_that_is_slow_to_set_up_takes_nothing_of_the_time() {
+    if shell(Level::Bubblewrap).is_none() {
+        return;
+    }
+    let slow = tempfile::tempdir().unwrap();
+    // Written by another process: what is open for writing in this one cannot be run.
+    let script = r#"real=$(command -v bwrap); printf '#!/bin/sh\nsleep 2\nexec %s "$@"\n' "$real" >slow; chmod +x slow; mv slow bwrap"#;
+    assert!(Command::new("sh").args(["-c", script]).current_dir(slow.path()).status().unwrap().success());
+    let path = format!("{}:{}", slow.path().display(), std::env::var("PATH").unwrap());
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "sandbox::has_too_little_time", "--ignored"]).env("PATH", path);
+    let ran = child.output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[tokio::test]
