@@ -177,7 +177,7 @@ impl Turn<'_, '_> {
             Unsummarised::Model(error, tries) => {
                 Compacted::Failed(Box::new(failure::of_model(error, &self.model.about().model, *tries)))
             }
-            Unsummarised::Silent | Unsummarised::Refused => {
+            Unsummarised::Silent | Unsummarised::Refused | Unsummarised::TooLong => {
                 Compacted::Failed(Box::new(failure::unsummarised(&unmade.words())))
             }
         }

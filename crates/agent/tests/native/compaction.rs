@@ -163,6 +163,38 @@ async fn a_summary_that_fails_leaves_everything_as_it_was() {
     }
 }
 
+/// Half of a summary says nothing of the other half.
+#[tokio::test(start_paused = true)]
+async fn a_summary_that_is_cut_off_is_asked_for_in_fewer_words_and_is_never_taken_for_whole() {
+    let cut = || vec![text("Half a summ"), ends_with(Finish::Length)];
+    let endless = || vec![text(&"and so on ".repeat(10_000)), Line::Hangs];
+    let plays = || vec![reads("a.txt", 12_000), reads("b.txt", 25_000), reads("c.txt", FULL), says("Read.")];
+    let model = Script::small(CONTEXT, vec![cut(), endless()], plays());
+    let mut hall = hall(&model);
+    assert_eq!(hall.say("Read.").await.stop, Stop::EndTurn);
+    let facts = hall.facts();
+    let [ended] = compactions(&facts)[..] else { panic!("{:?}", compactions(&facts)) };
+    assert_eq!((&ended.error, &ended.summary), (&None, &Some("Summary 3.".into())));
+    let most = |asked: &Vec<Message>| {
+        let said = words(asked);
+        let (_, most) = said.rsplit_once("in at most ").unwrap();
+        most.split_once(" words").unwrap().0.parse::<u64>().unwrap()
+    };
+    let most: Vec<u64> = model.summarised().iter().map(|asked| most(&asked.messages)).collect();
+    assert!(most[0] > most[1] && most[1] > most[2], "{most:?}");
+    assert!(!words(&model.asked()[3].messages).contains("summ\n"), "nothing of the half ones is left");
+
+    let model = Script::small(CONTEXT, std::iter::repeat_with(cut).take(20).collect(), plays());
+    let mut hall = self::hall(&model);
+    assert_eq!(hall.say("Read.").await.stop, Stop::EndTurn);
+    let facts = hall.facts();
+    let [ended] = compactions(&facts)[..] else { panic!("{:?}", compactions(&facts)) };
+    assert!(ended.summary.is_none() && ended.error.as_ref().unwrap().contains("too long"), "{ended:?}");
+    let said = words(&model.asked()[3].messages);
+    assert!(said.contains("aaaaa") && said.contains("ccccc") && !said.contains("Half a"), "{said}");
+    check_dialects(&facts, &hall.memory);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_summary_that_is_cancelled_leaves_everything_as_it_was() {
     let plays = vec![reads("a.txt", 12_000), reads("b.txt", FULL)];

@@ -16,6 +16,9 @@ const LEAST: usize = 2 * 1024;
 /// Of a summary, in bytes: more is no summary, and a model may go on for ever.
 const LONGEST: usize = 64 * 1024;
 
+/// Fewer words say nothing.
+const FEWEST: u64 = 100;
+
 /// Why there is no summary.
 #[derive(Debug)]
 pub(super) enum Unsummarised {
@@ -23,6 +26,8 @@ pub(super) enum Unsummarised {
     Model(ModelError, u32),
     Silent,
     Refused,
+    /// It did not come to its end: what it leaves out nobody knows.
+    TooLong,
     /// There is nothing that was not summarised before.
     Nothing,
     Halted(Why),
@@ -34,6 +39,9 @@ impl Unsummarised {
             Unsummarised::Model(error, _) => error.message.clone(),
             Unsummarised::Silent => "The model said nothing when it was asked for a summary.".to_owned(),
             Unsummarised::Refused => "The model refused to make a summary.".to_owned(),
+            Unsummarised::TooLong => {
+                "The model's summary was too long, and was cut off before its end; a shorter one was too.".to_owned()
+            }
             Unsummarised::Nothing => "There is nothing to summarise yet.".to_owned(),
             Unsummarised::Halted(Why::Cancelled) => "The turn was cancelled before there was a summary.".to_owned(),
             Unsummarised::Halted(Why::TimeUp) => "The turn's time was over before there was a summary.".to_owned(),
@@ -66,7 +74,7 @@ async fn in_pieces(
     let mut size = usize::try_from(room.most * size::BYTES.0 / size::BYTES.1).unwrap_or(usize::MAX) / 10 * 6;
     size = size.max(LEAST);
     // A word is a token and a third.
-    let most_words = (room.most / 13).clamp(100, 1_500);
+    let mut most_words = (room.most / 13).clamp(FEWEST, 1_500);
     let (mut rest, mut so_far) = (text, None::<String>);
     while !rest.is_empty() {
         let end = transcript::cut(rest, size);
@@ -76,6 +84,7 @@ async fn in_pieces(
             Err(Unsummarised::Model(error, _)) if error.kind == ModelErrorKind::Overflow && end > LEAST => {
                 size = (end / 2).max(LEAST);
             }
+            Err(Unsummarised::TooLong) if most_words > FEWEST => most_words = (most_words / 2).max(FEWEST),
             Err(unmade) => return Ok(Err(unmade)),
         }
     }
@@ -128,21 +137,23 @@ async fn listen(request: Request, turn: &mut Turn<'_, '_>, spent: &mut Spent) ->
             Err(why) => return Err(Unsummarised::Halted(why)),
         };
         match piece {
-            Piece::Text(text) if said.len() < LONGEST => said.push_str(&text),
+            Piece::Text(text) => {
+                said.push_str(&text);
+                if said.len() > LONGEST {
+                    return Err(Unsummarised::TooLong);
+                }
+            }
             Piece::Ended { finish: Finish::Error, .. } => return Err(Unsummarised::Model(cut(), 1)),
-            Piece::Ended { is_refusal, usage, .. } => {
+            Piece::Ended { finish, is_refusal, usage } => {
                 spent.add(Used::by(turn.model.about(), usage));
                 return match said.trim() {
                     _ if is_refusal => Err(Unsummarised::Refused),
+                    _ if finish == Finish::Length => Err(Unsummarised::TooLong),
                     "" => Err(Unsummarised::Silent),
                     said => Ok(said.to_owned()),
                 };
             }
-            Piece::Text(_)
-            | Piece::Thought(_)
-            | Piece::ThoughtEnded { .. }
-            | Piece::CallBegan { .. }
-            | Piece::CallInput { .. } => {}
+            Piece::Thought(_) | Piece::ThoughtEnded { .. } | Piece::CallBegan { .. } | Piece::CallInput { .. } => {}
         }
     }
 }
