@@ -136,6 +136,9 @@ events! {
         #[serde(skip_serializing_if = "Option::is_none", default)] locations: Option<Vec<Location>>,
         #[serde(skip_serializing_if = "Option::is_none", default)] error: Option<Body>,
         #[serde(skip_serializing_if = "Option::is_none", default)] meta: Option<Json>,
+        /// The session of the subagent that works for the call. Only what makes such sessions tells it; what an agent of
+        /// somebody else's says of itself stands in `meta`.
+        #[serde(skip_serializing_if = "Option::is_none", default)] subagent: Option<SessionId>,
     }
     InputAppended = "input_appended" { call: CallId, text: String }
     OutputAppended = "output_appended" { call: CallId, text: String }
@@ -143,11 +146,14 @@ events! {
     PlanSet = "plan_set" { entries: Vec<PlanEntry> }
     ModeSet = "mode_set" { mode: String }
     CommandsSet = "commands_set" { commands: Vec<Command> }
-    /// How full the context is, and what the session has cost so far.
+    /// How full the context is, and what the session has cost so far, with what was done for it by subagents.
     UsageSet = "usage_set" {
         used: u64,
         size: u64,
         #[serde(skip_serializing_if = "Option::is_none", default)] cost: Option<Cost>,
+        /// What its subagents have used since this was told last. It is part of the cost, and counts among the session's
+        /// tokens.
+        #[serde(skip_serializing_if = "Option::is_none", default)] subagents: Option<Usage>,
     }
     Noticed = "noticed" {
         severity: Severity,
@@ -373,6 +379,7 @@ impl ToolChanged {
             locations: None,
             error: None,
             meta: None,
+            subagent: None,
         }
     }
 }

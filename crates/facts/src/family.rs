@@ -1,19 +1,9 @@
-//! What ties the session of a subagent to the call that it works for. The call names the session, in its `_meta` and so in
-//! every dialect that shows that; the session names the call, in its [`Parent`](crate::event::Parent).
+//! What ties the session of a subagent to the call that it works for. The call names the session
+//! ([`Tool::subagent`](crate::Tool)); the session names the call, in its [`Parent`](crate::event::Parent).
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
-
-use crate::{Ask, Blobs, Block, Json, SessionId, Tip, Tool};
-
-/// Where clients of Onyx look for it.
-const NAME: &str = "subagentSessionId";
-
-/// What a call's `meta` says of the session that works for it.
-pub fn names_subagent(session: &SessionId) -> Json {
-    Json::from(serde_json::json!({ NAME: session }))
-}
+use crate::{Ask, Blobs, Block, SessionId, Tip};
 
 /// A task for a subagent that a person sent, as part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,29 +54,15 @@ fn unescaped(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-impl Tool {
-    /// The session of the subagent that works for this call.
-    pub fn subagent(&self) -> Option<SessionId> {
-        #[derive(Deserialize)]
-        struct Named {
-            #[serde(rename = "subagentSessionId")]
-            session: SessionId,
-        }
-        let meta = self.meta.as_ref()?;
-        // Few have it, and to look for the word is cheaper than to parse.
-        meta.get().contains(NAME).then(|| meta.read::<Named>()).flatten().map(|named| named.session)
-    }
-}
-
 impl Tip {
     /// The session in which this was asked, if it is a subagent's: whoever watches its parent sees it there too, and the
     /// answer is the same one.
-    pub fn asked_in(&self, ask: &Ask) -> Option<SessionId> {
+    pub fn asked_in(&self, ask: &Ask) -> Option<&SessionId> {
         let call = match ask {
             Ask::Permission(ask) => ask.call.as_ref(),
             Ask::Question(ask) => ask.call.as_ref(),
         };
-        self.tool(call?)?.subagent()
+        self.tool(call?)?.subagent.as_ref()
     }
 }
 
@@ -104,16 +80,6 @@ mod tests {
         let other = |uri: &str| Block::Resource { uri: uri.into(), mime: None, text: Some("x".into()), blob: None };
         for uri in ["file:///a", "subtask:x", "subtask:%zz/x", "subtask:%ff/x"] {
             assert_eq!(Subtask::of(&other(uri), &crate::NoBlobs), None, "{uri}");
-        }
-    }
-
-    #[test]
-    fn a_call_knows_who_works_for_it() {
-        let session = SessionId::from("ses_1");
-        let tool = |meta: Option<Json>| Tool { meta, ..Tool::default() };
-        assert_eq!(tool(Some(names_subagent(&session))).subagent(), Some(session));
-        for meta in [None, Some(Json::from(serde_json::json!({ "other": "subagentSessionId" })))] {
-            assert_eq!(tool(meta).subagent(), None);
         }
     }
 }

@@ -38,7 +38,7 @@ pub use compaction::{compaction_message, compaction_name};
 pub use ended::EndedCalls;
 pub use event::Event;
 pub use fact::{Cause, Draft, Fact, FactError, VERSION};
-pub use family::{Subtask, names_subagent};
+pub use family::Subtask;
 pub use id::{ArtifactId, CallId, Ids, MessageId, PartId, RequestId, SessionId, TurnId, derived_id, event_id};
 pub use json::Json;
 pub use named::Checkpoints;

@@ -367,6 +367,7 @@ impl Tip {
             Event::ModeSet(e) => self.head.mode = Some(e.mode.clone()),
             Event::UsageSet(e) => {
                 self.head.cost = e.cost.clone().or_else(|| self.head.cost.take());
+                self.head.tokens += e.subagents.unwrap_or_default();
                 self.usage = Some(e.clone());
             }
             Event::FileChanged(e) => {

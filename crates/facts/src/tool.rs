@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::ToolChanged;
-use crate::{Block, Body, CallId, Json, MessageId, Rope, Time};
+use crate::{Block, Body, CallId, Json, MessageId, Rope, SessionId, Time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,6 +92,9 @@ pub struct Tool {
     pub error: Option<Body>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub meta: Option<Json>,
+    /// The session of the subagent that works for the call.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub subagent: Option<SessionId>,
     /// Input and output that were told piece by piece.
     #[serde(skip_serializing_if = "Rope::is_empty", default)]
     pub live_input: Rope,
@@ -114,6 +117,9 @@ impl Tool {
         keep(&mut self.input, &change.input);
         keep(&mut self.output, &change.output);
         keep(&mut self.meta, &change.meta);
+        if change.subagent.is_some() {
+            self.subagent.clone_from(&change.subagent);
+        }
         if change.name.is_some() {
             self.name.clone_from(&change.name);
         }

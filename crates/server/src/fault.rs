@@ -133,6 +133,7 @@ impl From<SessionError> for Fault {
             | SessionError::EmptyPrompt
             | SessionError::Reference
             | SessionError::LongKey { .. }
+            | SessionError::OwnKey(_)
             | SessionError::CannotCompact(_)
             | SessionError::LongInstructions { .. }
             | SessionError::BadPicture { .. }

@@ -45,6 +45,7 @@ pub(crate) fn routes() -> Router<App> {
         .route("/sessions/{id}/scheduled-run-context", get(sessions::scheduled_run))
         .route("/sessions/{id}/turns/active", get(turns::active))
         .route("/sessions/{id}/turns/{turn}/events", get(turns::events))
+        .route("/sessions/{id}/subagents/{child}/send-message", post(turns::send_to_subagent))
         .route("/sessions/{id}/interrupt", post(turns::interrupt))
         .route("/approvals/sessions/{id}/live", get(approvals::live))
         .route("/approvals/{approval}/decision", post(approvals::decide))

@@ -39,6 +39,8 @@ pub enum SessionError {
     Reference,
     #[error("the key of a prompt may have {most} bytes, not {given}")]
     LongKey { given: usize, most: usize },
+    #[error("the key of a prompt must not begin with `{0}`: such keys are the server's own; take another")]
+    OwnKey(&'static str),
     #[error("the picture in block {block} of the prompt cannot be used: {problem}")]
     BadPicture { block: usize, problem: String },
     #[error("a turn runs, or a restore; wait for its end or cancel it, then try again")]

@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tolka_agent::{Birth, Child, Family, FamilyError, Raising};
 use tolka_facts::event::{Parent, ParentKind, PromptDropped, SessionCreated};
@@ -20,8 +21,8 @@ use crate::{Desk, PromptRequest, SessionError};
 /// Nobody's subagents have subagents so deep; a chain of parents that goes on is damaged.
 const DEEPEST: u32 = 16;
 const PAGE: usize = 256;
-/// The key of a prompt that a parent gave begins so.
-const TASK: &str = "tolka:task:";
+/// The key of a prompt that a parent gave begins so, and no client's does.
+pub(crate) const TASK: &str = "tolka:task:";
 
 /// The session that it works for, if it is a subagent's.
 pub(crate) fn parent_of(head: &Head) -> Option<&SessionId> {
@@ -81,17 +82,20 @@ impl Family for Children {
     fn give(&self, child: SessionId, task: String) -> Raising<'_, Box<dyn Child>> {
         Box::pin(async move {
             let led = self.desk.room().lead(child.clone(), self.parent.clone());
+            // From before the task is sent: should we be dropped before it is known to be taken, the child must not do it.
+            let mut hold = Hold { desk: self.desk.clone(), child: child.clone(), is_over: false };
             // Of its own for each: calls of two turns may have one name.
             let key = Some(format!("{TASK}{}", self.desk.new_session_id()));
             let content = vec![Block::text(task)];
             let request = PromptRequest { content, key, is_models: true, ..PromptRequest::default() };
-            let accepted = self.desk.prompt(&child, request).await.map_err(failed)?;
-            let scope = Scope::Session(child.clone());
+            let accepted = self.desk.prompt(&child, request).await;
+            hold.is_over = accepted.is_err();
+            let accepted = accepted.map_err(failed)?;
+            let scope = Scope::Session(child);
             let journal = self.desk.journal().clone();
             Ok(Box::new(Work {
                 head: journal.watch(&scope),
-                desk: self.desk.clone(),
-                child,
+                hold,
                 turn: accepted.turn,
                 scope,
                 at: accepted.seq,
@@ -106,9 +110,8 @@ impl Family for Children {
 
 /// A child's turn, as its parent follows it.
 struct Work {
-    desk: Desk,
+    hold: Hold,
     journal: Arc<dyn Journal>,
-    child: SessionId,
     scope: Scope,
     turn: TurnId,
     /// The last fact that was read.
@@ -118,6 +121,45 @@ struct Work {
     has_begun: bool,
     /// Whoever is there for the parent could answer for the child.
     _led: Led,
+}
+
+/// What holds a child to its parent: whatever becomes of the one that follows it, the child does not work on alone.
+struct Hold {
+    desk: Desk,
+    child: SessionId,
+    /// The child's turn has ended, or will never begin.
+    is_over: bool,
+}
+
+impl Hold {
+    async fn cancel(desk: &Desk, child: &SessionId) -> Result<(), SessionError> {
+        let cancelled = match desk.cancel(child, true).await {
+            // A disk that is full may not let the queue be dropped; what runs can be ended all the same.
+            Err(SessionError::Journal(_)) => desk.cancel(child, false).await,
+            cancelled => cancelled,
+        };
+        match cancelled {
+            // Whatever else ends it is told as well.
+            Ok(_) | Err(SessionError::ShuttingDown | SessionError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        // Without a runtime there is no child either.
+        if self.is_over || Handle::try_current().is_err() {
+            return;
+        }
+        let (desk, child) = (self.desk.clone(), self.child.clone());
+        // Shutting down ends all that works.
+        let _ = self.desk.spawn_task(async move {
+            if let Err(error) = Hold::cancel(&desk, &child).await {
+                tracing::warn!(%child, %error, "a subagent works on although nobody follows it");
+            }
+        });
+    }
 }
 
 impl Child for Work {
@@ -130,6 +172,7 @@ impl Child for Work {
                         false => None,
                     };
                     self.has_begun |= matches!(&entry.fact.event, Event::TurnStarted(e) if e.turn == self.turn);
+                    self.hold.is_over |= self.ends(&entry.fact.event);
                     self.read.pop_front();
                     if fact.is_some() {
                         return Ok(fact);
@@ -149,22 +192,20 @@ impl Child for Work {
     }
 
     fn cancel(&self) -> Raising<'_, ()> {
-        Box::pin(async {
-            let cancelled = match self.desk.cancel(&self.child, true).await {
-                // A disk that is full may not let the queue be dropped; what runs can be ended all the same.
-                Err(SessionError::Journal(_)) => self.desk.cancel(&self.child, false).await,
-                cancelled => cancelled,
-            };
-            match cancelled {
-                // Whatever else ends it is told as well.
-                Ok(_) | Err(SessionError::ShuttingDown | SessionError::NotFound(_)) => Ok(()),
-                Err(error) => Err(failed(error)),
-            }
-        })
+        Box::pin(async { Hold::cancel(&self.hold.desk, &self.hold.child).await.map_err(failed) })
     }
 }
 
 impl Work {
+    fn ends(&self, event: &Event) -> bool {
+        match event {
+            Event::SessionDeleted(_) => true,
+            Event::PromptDropped(e) => e.turn == self.turn,
+            Event::TurnEnded(e) => e.turn == self.turn,
+            _ => false,
+        }
+    }
+
     fn concerns(&self, fact: &Fact) -> bool {
         match &fact.event {
             Event::SessionDeleted(_) => true,
@@ -271,10 +312,13 @@ impl Desk {
         for _ in 0..DEEPEST {
             let tip = self.tip(&asker).await?;
             let ask = tip.asks().find(|ask| ask.request() == request);
-            match ask.and_then(|ask| tip.asked_in(ask)) {
-                Some(child) => asker = child,
-                None => break,
+            let Some(child) = ask.and_then(|ask| tip.asked_in(ask)).cloned() else { break };
+            // An agent may say what it likes of its calls; an answer leaves its session for those that work for it only.
+            let row = self.journal().session(&child).await?;
+            if row.is_none_or(|row| parent_of(&row.head) != Some(&asker)) {
+                break;
             }
+            asker = child;
         }
         Ok(asker)
     }

@@ -10,7 +10,7 @@ use tolka_journal::{Journal, JournalError, Mark, Scope};
 
 use crate::SessionError;
 use crate::actor::Actor;
-use crate::family::parent_of;
+use crate::family::{TASK, parent_of};
 use crate::past::JournalBlobs;
 use crate::{picture, slash};
 
@@ -138,6 +138,9 @@ impl Actor {
         }
         if self.clerk.tip().is_copying {
             return Err(SessionError::Busy);
+        }
+        if !request.is_models && request.key.as_ref().is_some_and(|key| key.starts_with(TASK)) {
+            return Err(SessionError::OwnKey(TASK));
         }
         if let Some(earlier) = same_request(self.clerk.journal().clone(), &self.session, &request).await? {
             return Ok(earlier);

@@ -12,7 +12,7 @@ mod words;
 
 use std::sync::Arc;
 
-use tolka_facts::event::{CompactionEnded, CompactionStarted, Failed, Stop, UsageSet};
+use tolka_facts::event::{CompactionEnded, CompactionStarted, Failed, Stop};
 use tolka_facts::{Blobs, Draft, MessageId, Time, TurnId, View};
 
 use super::conversation::{Conversation, Eyes, Recollection, Segment};
@@ -165,7 +165,8 @@ impl Turn<'_, '_> {
         self.used = None;
         if let Some(size) = self.model.about().context {
             let used = self.tokens_to_send();
-            self.teller.tell(Draft::agent(UsageSet { used, size, cost: self.spent.of_session() })).await?;
+            let told = self.spent.told(used, size);
+            self.teller.tell(Draft::agent(told)).await?;
         }
         Ok(Compacted::Done)
     }

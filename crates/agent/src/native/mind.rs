@@ -11,7 +11,7 @@ use tolka_facts::{Draft, NoBlobs, View};
 use super::conversation::{Eyes, Recollection};
 use super::model::{Model, ToolSpec};
 use super::settings::{Settings, Titles};
-use super::spent::Spent;
+use super::spent::{Bills, Spent};
 use super::subagents::{Subagent, Subagents};
 use super::title::{self, Named, Naming};
 use super::tools::{Home, Scene, Tools};
@@ -186,6 +186,7 @@ impl NativeMind {
             models: self.settings.models.iter().map(|model| model.about().model.clone()).collect(),
             is_child: self.place.depth > 0,
             at_once: self.settings.subagents.at_once as usize,
+            bills: Bills::default(),
         });
         Ok(())
     }

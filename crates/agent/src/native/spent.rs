@@ -1,6 +1,8 @@
 //! What models use and cost: of one call, and of a turn.
 
-use tolka_facts::event::{Cost, Usage};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tolka_facts::event::{Cost, Usage, UsageSet};
 
 use crate::{ModelAbout, Price};
 
@@ -25,6 +27,25 @@ pub(super) struct Spent {
     pub(super) cost: Option<f64>,
     /// What the session had cost before.
     pub(super) before: f64,
+    /// Of the usage, that of subagents of which nobody was told yet.
+    of_subagents: Option<Usage>,
+}
+
+/// What subagents have used for a turn, until the turn counts it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bills {
+    // A std mutex: it is held to push or to take, never over an await. Those who follow subagents share it.
+    unpaid: Arc<Mutex<Vec<Used>>>,
+}
+
+impl Bills {
+    pub(super) fn add(&self, used: Used) {
+        self.unpaid.lock().unwrap_or_else(PoisonError::into_inner).push(used);
+    }
+
+    fn take(&self) -> Vec<Used> {
+        std::mem::take(&mut *self.unpaid.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Spent {
@@ -37,8 +58,25 @@ impl Spent {
         }
     }
 
+    /// Whether there was anything to count.
+    pub(super) fn pay(&mut self, bills: &Bills) -> bool {
+        let unpaid = bills.take();
+        for used in &unpaid {
+            self.add(*used);
+            if let Some(usage) = used.usage {
+                *self.of_subagents.get_or_insert_default() += usage;
+            }
+        }
+        !unpaid.is_empty()
+    }
+
+    /// With so much of the model's context used.
+    pub(super) fn told(&mut self, used: u64, size: u64) -> UsageSet {
+        UsageSet { used, size, cost: self.of_session(), subagents: self.of_subagents.take() }
+    }
+
     /// What the session has cost with this turn; `None` where no price is known.
-    pub(super) fn of_session(&self) -> Option<Cost> {
+    fn of_session(&self) -> Option<Cost> {
         self.cost.map(|cost| Cost { amount: summed(self.before, cost), currency: "USD".to_owned() })
     }
 }

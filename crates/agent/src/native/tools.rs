@@ -43,6 +43,7 @@ use tolka_facts::{Blobs, CallId, Draft, Json, NoBlobs, SessionId, Time, Tool};
 
 use super::model::{Input, ToolSpec};
 use super::settings::Settings;
+use super::spent::Bills;
 use crate::{Cancel, Gone, PLAN, Teller};
 use act::{Act, End};
 use field::Fields;
@@ -109,6 +110,11 @@ impl Tools {
     /// What a turn that begins knows of subagents.
     pub(super) fn is_subagents(&self) -> bool {
         self.home.as_ref().is_some_and(|home| home.is_child)
+    }
+
+    /// Of the subagents of the turn that runs.
+    pub(super) fn bills(&self) -> Option<&Bills> {
+        self.home.as_ref().map(|home| &home.bills)
     }
 
     pub(super) fn at_home(&mut self, home: Home) {

@@ -8,7 +8,7 @@ mod step;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tolka_facts::event::{Failed, Finish, Model as ModelName, Noticed, RetryScheduled, Severity, Stop, UsageSet};
+use tolka_facts::event::{Failed, Finish, Model as ModelName, Noticed, RetryScheduled, Severity, Stop};
 use tolka_facts::{Block, Draft, Json, MessageId, NoBlobs, TurnId};
 
 use super::compaction::{self, Cause, Compacted};
@@ -98,8 +98,9 @@ impl Turn<'_, '_> {
             };
             self.teller.tell(Draft::agent(answer.ended)).await?;
             let cost = self.spent.cost;
+            let has_paid = self.mind.tools.bills().is_some_and(|bills| self.spent.pay(bills));
             self.mind.tell_name(self.teller, self.spent).await?;
-            if self.spent.cost != cost {
+            if has_paid || self.spent.cost != cost {
                 self.tell_usage().await?;
             }
             if refused == Refused::Yes && answer.calls.is_empty() {
@@ -271,7 +272,8 @@ impl Turn<'_, '_> {
     /// Tells how full the model is and what the session has cost.
     async fn tell_usage(&mut self) -> Result<(), Gone> {
         let (Some((used, _)), Some(size)) = (self.used, self.model.about().context) else { return Ok(()) };
-        self.teller.tell(Draft::agent(UsageSet { used, size, cost: self.spent.of_session() })).await
+        let told = self.spent.told(used, size);
+        self.teller.tell(Draft::agent(told)).await
     }
 }
 

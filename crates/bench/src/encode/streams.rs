@@ -219,7 +219,7 @@ fn coding() -> Vec<Draft> {
     }
     drafts.extend(runs(&CallId::from("toolu_01Qi9hVtSdC7yM2x00000007")));
     drafts.extend(edits(&CallId::from("toolu_01Qi9hVtSdC7yM2x00000008")));
-    drafts.push(Draft::agent(UsageSet { used: 21_000, size: 200_000, cost: None }));
+    drafts.push(Draft::agent(UsageSet { used: 21_000, size: 200_000, cost: None, subagents: None }));
     drafts.push(Draft::agent(PlanSet { entries: plan() }));
     drafts.extend((0..150).map(|_| text("prt_1dc989e8e001n4Y0cnd48zJzaw")));
     drafts.extend(ended());

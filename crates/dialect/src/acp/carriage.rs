@@ -44,7 +44,8 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
         "tool_changed",
         Partly(
             &["tool_call", "tool_call_update"],
-            "cancelled is told as failed, and why a call failed is told in its output or content",
+            "cancelled is told as failed, and why a call failed is told in its output or content; a subagent's session \
+             is told in `_meta`, and read back as that",
         ),
     ),
     ("input_appended", Never("there is no input in pieces; an update has the whole once it is known")),
@@ -58,7 +59,7 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     ),
     ("mode_set", Whole(&["current_mode_update"])),
     ("commands_set", Whole(&["available_commands_update"])),
-    ("usage_set", Whole(&["usage_update"])),
+    ("usage_set", Partly(&["usage_update"], "how much of it its subagents used")),
     ("noticed", Whole(&["notice"])),
     ("file_changed", Never("files are told by the diffs of the calls that change them")),
     ("artifact_saved", Never("the protocol has no word for artifacts")),

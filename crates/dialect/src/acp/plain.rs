@@ -22,7 +22,7 @@ pub(super) fn event(what: &str, update: &Json) -> Option<Event> {
         }
         "usage_update" => {
             let ContextUsage { used, size, cost } = update.read()?;
-            UsageSet { used, size, cost }.into()
+            UsageSet { used, size, cost, subagents: None }.into()
         }
         "notice" => {
             let WireNotice { severity, title, description } = update.read()?;

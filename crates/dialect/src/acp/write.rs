@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tolka_facts::event::{Command, Cost, ParentKind, PlanEntry, PlanStatus, Priority, Severity, Stop, Usage};
-use tolka_facts::{Blobs, Block, Body, CallId, Head, Json, Location, ToolContent, ToolKind, ToolStatus};
+use tolka_facts::{Blobs, Block, Body, CallId, Head, Json, Location, SessionId, ToolContent, ToolKind, ToolStatus};
 
 use super::mark::{Meta, RetryMark, TurnMark};
 
@@ -181,6 +181,11 @@ pub(super) struct ToolCall<'a> {
 #[serde(untagged)]
 pub(super) enum CallMeta<'a> {
     Told(Cow<'a, Json>),
+    /// As clients of Onyx, which is made of the protocol, look for it.
+    Subagent {
+        #[serde(rename = "subagentSessionId")]
+        subagent_session_id: &'a SessionId,
+    },
     /// As Codex tells it; the protocol itself has terminals only, which the client runs.
     Output {
         terminal_output_delta: OutputDelta<'a>,

@@ -9,8 +9,8 @@ use tolka_facts::event::{
     PermissionOption, PlanSet, Stop, TextAppended, ThoughtAppended, ToolChanged, TurnEnded, TurnStarted, UsageSet,
 };
 use tolka_facts::{
-    ArtifactId, Block, Body, Draft, Event, Json, NoBlobs, PartId, RequestId, Time, ToolStatus, TurnId, Voice,
-    derived_id,
+    ArtifactId, Block, Body, Draft, Event, Json, NoBlobs, PartId, RequestId, SessionId, Time, ToolStatus, TurnId,
+    Voice, derived_id,
 };
 
 use super::error::{CommonError, INTERRUPTED};
@@ -124,7 +124,7 @@ impl Decoder {
             }
             Packet::ContextUsage { used, cost } => {
                 let cost = cost.map(|amount| Cost { amount, currency: "USD".to_owned() });
-                UsageSet { used, size: 0, cost }.into()
+                UsageSet { used, size: 0, cost, subagents: None }.into()
             }
             Packet::Compaction { summary } => CompactionEnded {
                 id: self.id("cmp"),
@@ -195,6 +195,7 @@ impl Decoder {
 fn tool_changed(tool: ToolPacket, by_title: Option<String>) -> ToolChanged {
     let failed = tool.status == Some(ToolStatus::Failed);
     let error = tool.output.as_ref().filter(|_| failed).and_then(error_in).map(Body::from);
+    let subagent = tool.meta.as_ref().and_then(subagent_in);
     ToolChanged {
         call: tool.call,
         name: tool.name.or(by_title),
@@ -207,7 +208,17 @@ fn tool_changed(tool: ToolPacket, by_title: Option<String>) -> ToolChanged {
         locations: tool.locations,
         error,
         meta: tool.meta,
+        subagent,
     }
+}
+
+fn subagent_in(meta: &Json) -> Option<SessionId> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Named {
+        subagent_session_id: SessionId,
+    }
+    meta.read::<Named>().map(|named| named.subagent_session_id)
 }
 
 fn error_in(output: &Json) -> Option<String> {

@@ -189,7 +189,7 @@ fn meta<'a>(profile: Profile, tip: &'a Tip, tool: Option<&'a Tool>) -> Option<Me
     }
     if let Some(tool) = tool {
         meta.tool_name = tool.name.as_deref();
-        meta.subagent_session_id = tool.subagent().map(|session| session.to_string());
+        meta.subagent_session_id = tool.subagent.as_ref().map(SessionId::as_str);
     }
     Some(meta).filter(|meta| !meta.is_empty())
 }
@@ -203,8 +203,8 @@ impl crate::Encoder for Encoder {
             // The tip has no such call if it ended before, or if no turn is open: nothing is told of it then.
             Event::ToolChanged(e) => {
                 if let Some(tool) = tip.tool(&e.call) {
-                    if let Some(child) = tool.subagent().filter(|_| e.meta.is_some()) {
-                        self.subagent_started(&child, &fact.session, time, out);
+                    if let Some(child) = &e.subagent {
+                        self.subagent_started(child, &fact.session, time, out);
                     }
                     self.tool_changed(tool, time, tip, blobs, out);
                 }

@@ -23,7 +23,7 @@ pub(super) struct Meta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) parent_tool_call_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) subagent_session_id: Option<String>,
+    pub(super) subagent_session_id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool_name: Option<&'a str>,
 }

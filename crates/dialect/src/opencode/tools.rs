@@ -71,12 +71,12 @@ struct Live<'a> {
     output: &'a Rope,
     /// Of the subagent that works for the call: clients lead there.
     #[serde(rename = "sessionId", skip_serializing_if = "Option::is_none")]
-    session: Option<SessionId>,
+    session: Option<&'a SessionId>,
 }
 
 impl Live<'_> {
     fn of(tool: &Tool) -> Option<Live<'_>> {
-        let live = Live { output: &tool.live_output, session: tool.subagent() };
+        let live = Live { output: &tool.live_output, session: tool.subagent.as_ref() };
         (!live.output.is_empty() || live.session.is_some()).then_some(live)
     }
 }
@@ -186,7 +186,7 @@ fn metadata(tool: &Tool, printed: &str, blobs: &dyn Blobs) -> Value {
     if KnownTool::of(tool) == Some(KnownTool::Bash) && !printed.is_empty() && !known.contains_key("output") {
         known.insert("output".to_owned(), json!(printed));
     }
-    if let Some(session) = tool.subagent().filter(|_| !known.contains_key("sessionId")) {
+    if let Some(session) = tool.subagent.as_ref().filter(|_| !known.contains_key("sessionId")) {
         known.insert("sessionId".to_owned(), json!(session));
     }
     if !known.contains_key("filediff") {

@@ -339,7 +339,15 @@ fn updates() -> Vec<(Value, Vec<&'static str>, Option<Event>)> {
         (
             json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": { "amount": 0.5, "currency": "EUR" } }),
             vec!["usage_set"],
-            Some(UsageSet { used: 1, size: 2, cost: Some(Cost { amount: 0.5, currency: "EUR".into() }) }.into()),
+            Some(
+                UsageSet {
+                    used: 1,
+                    size: 2,
+                    cost: Some(Cost { amount: 0.5, currency: "EUR".into() }),
+                    subagents: None,
+                }
+                .into(),
+            ),
         ),
         (
             json!({ "sessionUpdate": "notice", "severity": "info", "title": "t", "description": "d" }),

@@ -236,7 +236,7 @@ fn other() -> impl Strategy<Value = Event> {
         StepEnded { message: MessageId::from("msg_1"), finish: Finish::Stop, usage: None, cost: None, kept: None }
             .into(),
         ModeSet { mode: "plan".into() }.into(),
-        UsageSet { used: 7, size: 9, cost: None }.into(),
+        UsageSet { used: 7, size: 9, cost: None, subagents: None }.into(),
         Noticed { severity: Severity::Info, title: "Hm".into(), description: None }.into(),
         queued("trn_later", vec![Block::text("And now")]).into(),
         PromptSteered { turn: TurnId::from("trn_later"), into: TurnId::from("trn_1") }.into(),

@@ -243,7 +243,12 @@ fn the_other_packets() {
             entry("Drop it", PlanStatus::Cancelled, Priority::Low),
         ],
     });
-    session.tell(UsageSet { used: 1200, size: 0, cost: Some(Cost { amount: 0.25, currency: "USD".into() }) });
+    session.tell(UsageSet {
+        used: 1200,
+        size: 0,
+        cost: Some(Cost { amount: 0.25, currency: "USD".into() }),
+        subagents: None,
+    });
     session.tell(CompactionEnded {
         id: "1".into(),
         summary: Some("short".into()),
@@ -366,8 +371,8 @@ fn todays_client_finds_tool_name_and_subagent_in_meta() {
     let mut session = Session::default();
     session.tell(created(Some("ses_0"))).prompt("trn_1", "Look");
     session.tell(text("p1", "Looking"));
-    let meta = raw(r#"{"subagentSessionId":"ses_2"}"#);
-    session.tell(ToolChanged { name: Some("task".into()), title: Some("Explore".into()), meta, ..change("c1") });
+    let subagent = Some("ses_2".into());
+    session.tell(ToolChanged { name: Some("task".into()), title: Some("Explore".into()), subagent, ..change("c1") });
     let packets = session.packets(Profile::Current);
     assert_eq!(types(&packets), ["subagent_started", "agent_message_chunk", "subagent_started", "tool_call_start"]);
     assert_eq!(packets[2]["subagent_session_id"], json!("ses_2"), "the parent's stream tells it too");

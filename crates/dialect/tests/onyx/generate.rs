@@ -149,7 +149,7 @@ fn other() -> impl Strategy<Value = Event> {
     prop::sample::select(vec![
         PlanSet { entries: vec![entry] }.into(),
         ModeSet { mode: "plan".into() }.into(),
-        UsageSet { used: 7, size: 9, cost: None }.into(),
+        UsageSet { used: 7, size: 9, cost: None, subagents: None }.into(),
         CompactionEnded { id: "c".into(), summary: None, error: None, keeps: None, usage: None, cost: None }.into(),
         Failed { kind, message, code: Some(1), retryable: false, details: json("[1]") }.into(),
         ArtifactSaved {

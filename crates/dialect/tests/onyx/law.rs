@@ -11,7 +11,7 @@ use serde_json::Value;
 use tolka_dialect::onyx::{Encoder, Profile};
 use tolka_dialect::{Carriage, Dialect, Finding};
 use tolka_facts::event::{Stop, ToolChanged, TurnEnded};
-use tolka_facts::{Draft, Event, Fact, SessionId, Tip, names_subagent};
+use tolka_facts::{Draft, Event, Fact, SessionId, Tip};
 
 use crate::generate::journal;
 use crate::{Session, change, encode, frames};
@@ -137,8 +137,8 @@ fn the_table_of_carriage_is_true() {
     let stored: Vec<_> = stored.lines().map(|line| Fact::from_json(line.as_bytes()).unwrap()).collect();
     hear(&stored);
     let mut session = Session::in_turn();
-    let meta = Some(names_subagent(&SessionId::from("ses_2")));
-    session.tell(ToolChanged { name: Some("task".into()), meta, ..change("c1") });
+    let subagent = Some(SessionId::from("ses_2"));
+    session.tell(ToolChanged { name: Some("task".into()), subagent, ..change("c1") });
     hear(&session.facts);
     for (event, carriage) in Dialect::Onyx(Profile::Documented).carriage() {
         let told = seen.get(event).unwrap_or_else(|| panic!("no {event} was told"));

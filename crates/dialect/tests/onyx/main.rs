@@ -89,19 +89,7 @@ pub(crate) fn queued(turn: &str, text: &str) -> PromptQueued {
 
 /// A change that names nothing but the call.
 pub(crate) fn change(call: &str) -> ToolChanged {
-    ToolChanged {
-        call: CallId::from(call),
-        name: None,
-        kind: None,
-        title: None,
-        status: None,
-        input: None,
-        output: None,
-        content: None,
-        locations: None,
-        error: None,
-        meta: None,
-    }
+    ToolChanged::of(CallId::from(call))
 }
 
 pub(crate) fn json(text: &str) -> Option<Json> {

@@ -61,11 +61,11 @@ fn a_row_has_the_fields_of_the_wire() {
 fn runs_of_text_are_one_row_and_of_a_tool_the_end_is_kept() {
     let mut session = Session::in_turn();
     session.tell(ThoughtAppended { part: PartId::from("t"), text: "hm".into() });
-    session.tell(say("one ")).tell(UsageSet { used: 1, size: 0, cost: None }).tell(say("run"));
+    session.tell(say("one ")).tell(UsageSet { used: 1, size: 0, cost: None, subagents: None }).tell(say("run"));
     session.tell(ToolChanged { title: Some("ls".into()), status: Some(ToolStatus::Running), ..change("c1") });
     session.tell(OutputAppended { call: CallId::from("c1"), text: "a".into() });
     session.tell(ToolChanged { status: Some(ToolStatus::Failed), ..change("c1") });
-    session.tell(say("after")).tell(UsageSet { used: 2, size: 0, cost: None });
+    session.tell(say("after")).tell(UsageSet { used: 2, size: 0, cost: None, subagents: None });
     session.end(Stop::EndTurn);
     let expected = [
         ("user_message", "Hello"),
@@ -139,7 +139,7 @@ fn errors_are_rows_and_hidden_messages_are_not() {
 #[test]
 fn rows_that_are_taken_as_they_settle_are_all_rows() {
     let plan = || PlanSet { entries: Vec::new() };
-    let usage = |used| UsageSet { used, size: 0, cost: None };
+    let usage = |used| UsageSet { used, size: 0, cost: None, subagents: None };
     let hide = |message: &str| MessageHidden { message: MessageId::from(message) };
     let mut session = Session::default();
     // A plan before the first turn is the first turn's, and one between turns that of the turn before.

@@ -323,7 +323,7 @@ fn other() -> impl Strategy<Value = Event> {
         ModeSet { mode: "plan".into() }.into(),
         failed(None).into(),
         failed(Some(-32000)).into(),
-        UsageSet { used: 7, size: 9, cost: None }.into(),
+        UsageSet { used: 7, size: 9, cost: None, subagents: None }.into(),
         CommandsSet { commands: Vec::new() }.into(),
         Noticed { severity: Severity::Info, title: "Look".into(), description: None }.into(),
         CompactionStarted { id: "c".into(), automatic: true }.into(),

@@ -432,8 +432,13 @@ impl Stage {
             }
             2 => self.tell(ModeSet { mode: "plan".into() }),
             3 => self.tell(CommandsSet { commands: Vec::new() }),
-            4 => self.tell(UsageSet { used: 5, size: 9, cost: Some(Cost { amount: 0.5, currency: "USD".into() }) }),
-            5 => self.tell(UsageSet { used: 6, size: 9, cost: None }),
+            4 => self.tell(UsageSet {
+                used: 5,
+                size: 9,
+                cost: Some(Cost { amount: 0.5, currency: "USD".into() }),
+                subagents: None,
+            }),
+            5 => self.tell(UsageSet { used: 6, size: 9, cost: None, subagents: None }),
             6 => self.tell(Noticed { severity: Severity::Warning, title: text, description: None }),
             7 => self.tell(Noticed { severity: Severity::Error, title: "n".into(), description: Some(text) }),
             8 => self.tell(FileChanged {
@@ -515,19 +520,7 @@ fn changes(lines: u64) -> Changes {
 }
 
 pub(crate) fn change(call: &CallId) -> ToolChanged {
-    ToolChanged {
-        call: call.clone(),
-        name: None,
-        kind: None,
-        title: None,
-        status: None,
-        input: None,
-        output: None,
-        content: None,
-        locations: None,
-        error: None,
-        meta: None,
-    }
+    ToolChanged::of(call.clone())
 }
 
 fn options() -> Vec<PermissionOption> {

@@ -112,7 +112,12 @@ impl Story {
         self.tell(ModeSet { mode: "implement".into() });
         let commands = vec![Command { name: "init".into(), description: "Look around".into(), hint: None }];
         self.tell(CommandsSet { commands });
-        self.tell(UsageSet { used: 1500, size: 200_000, cost: Some(Cost { amount: 0.02, currency: "USD".into() }) });
+        self.tell(UsageSet {
+            used: 1500,
+            size: 200_000,
+            cost: Some(Cost { amount: 0.02, currency: "USD".into() }),
+            subagents: None,
+        });
         let title = "Slow model".to_owned();
         self.tell(Noticed { severity: Severity::Warning, title, description: Some("It may take a while.".into()) });
         self.tools();
@@ -178,7 +183,7 @@ impl Story {
             ..ToolChanged::of(call)
         });
         let usage = Some(Usage { input: 1200, output: 40, ..Usage::default() });
-        self.tell(UsageSet { used: 1240, size: 200_000, cost: None });
+        self.tell(UsageSet { used: 1240, size: 200_000, cost: None, subagents: None });
         self.tell(StepEnded { message: again, finish: Finish::ToolCalls, usage, cost: Some(0.01), kept: None });
         self.tell(PromptSteered { turn: later, into: turn.clone() });
         let last = MessageId::from("msg_2c");

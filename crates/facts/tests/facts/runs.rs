@@ -253,17 +253,10 @@ impl Stage {
                 self.need_step();
                 let status = status.map(|status| [Pending, Running, Completed, Failed, Cancelled][usize::from(status)]);
                 self.tell(ToolChanged {
-                    call: CallId::from(format!("call_{call}")),
-                    name: None,
                     kind: Some(ToolKind::Execute),
-                    title: None,
                     status,
                     input: Some(Json::of(&text)),
-                    output: None,
-                    content: None,
-                    locations: None,
-                    error: None,
-                    meta: None,
+                    ..ToolChanged::of(CallId::from(format!("call_{call}")))
                 });
             }
             Act::Live(call, output, text) => {
@@ -336,7 +329,12 @@ impl Stage {
     fn beside(&mut self, which: u8, text: String) {
         match which {
             0 => self.tell(ModeSet { mode: text }),
-            1 => self.tell(UsageSet { used: 1, size: 2, cost: Some(Cost { amount: 0.1, currency: text }) }),
+            1 => self.tell(UsageSet {
+                used: 1,
+                size: 2,
+                cost: Some(Cost { amount: 0.1, currency: text }),
+                subagents: None,
+            }),
             2 => self.tell(Noticed { severity: Severity::Info, title: text, description: None }),
             3 => self.tell(Failed {
                 kind: FailureKind::Agent,

@@ -142,17 +142,9 @@ mod tests {
     fn finds_every_blob_that_a_fact_refers_to() {
         let long = |text: &str| text.repeat(40_000);
         let tool = ToolChanged {
-            call: "call".into(),
-            name: None,
-            kind: None,
-            title: None,
-            status: None,
             input: Some(Json::of(&long("a"))),
-            output: None,
-            content: None,
-            locations: None,
             error: Some(long("b").into()),
-            meta: None,
+            ..ToolChanged::of("call".into())
         };
         let foreign = Foreign { origin: "test".into(), what: "it".into() };
         let mut drafts = [Draft::agent(tool), Draft::agent(foreign).with_raw(Json::of(&long("c")))];

@@ -9,8 +9,8 @@ use axum::http::HeaderMap;
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
 use tolka_dialect::onyx::{CommonError, Profile};
-use tolka_facts::event::{Model, Stop};
-use tolka_facts::{Event, Json as Raw, SessionId, Tip, TurnId};
+use tolka_facts::event::{Model, ParentKind, Stop};
+use tolka_facts::{Event, Head, Json as Raw, SessionId, Tip, TurnId};
 use tolka_journal::Mark;
 use tolka_session::Accepted;
 
@@ -49,6 +49,27 @@ pub(super) async fn send_message(
         return Ok(Json(answer).into_response());
     };
     Ok(tell(&app, &session, &accepted.turn, packets, Had::Nothing, seat).await?)
+}
+
+/// A prompt to one of a session's subagents, answered with its stream. Today's client alone has it.
+pub(super) async fn send_to_subagent(
+    State(app): State<App>,
+    Path((id, child)): Path<(String, String)>,
+    body: Body,
+) -> Answered {
+    let parent = find(&app, &id).await?.head.id;
+    let is_its =
+        |head: &Head| head.parent.as_ref().is_some_and(|of| of.kind == ParentKind::Subagent && of.session == parent);
+    if !find(&app, &child).await.is_ok_and(|row| is_its(&row.head)) {
+        return Err(Fault::NotFound("Subagent not found".to_owned()).into());
+    }
+    let message = Message::read(&json_body(body).await?)?;
+    if !message.is_plain {
+        return Err(Fault::BadRequest("`content` is all that can be sent to a subagent.".to_owned()).into());
+    }
+    let seat = Seat::take(&app)?;
+    let (session, accepted) = accept(&app, &child, message).await?;
+    Ok(tell(&app, &session, &accepted.turn, Packets::Onyx(Profile::Current), Had::Nothing, seat).await?)
 }
 
 async fn accept(app: &App, id: &str, message: Message) -> Result<(SessionId, Accepted), Fault> {

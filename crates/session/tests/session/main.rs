@@ -18,7 +18,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use tolka_agent::{Agent, Agents, Ended, Mind, ModeAbout, ModelAbout, Past, Patience, Place, Prompt, Running, Teller};
+use tolka_agent::{
+    Agent, Agents, Ended, Family, Mind, ModeAbout, ModelAbout, Past, Patience, Place, Prompt, Running, Teller,
+};
 use tolka_facts::event::{
     Model, OptionKind, PermissionAsked, PermissionOption, SessionChanged, Stop, TextAppended, ToolChanged,
 };
@@ -40,6 +42,7 @@ struct Strings {
     waits: Arc<Notify>,
     go: Arc<Notify>,
     past: Arc<dyn Past>,
+    family: Option<Arc<dyn Family>>,
     workspace: String,
 }
 
@@ -67,6 +70,7 @@ impl Agent for Puppet {
             waits: self.waits.clone(),
             go: self.go.clone(),
             past: place.past,
+            family: place.family,
             workspace: place.workspace,
         })
     }
@@ -97,6 +101,14 @@ impl Mind for Strings {
                 }
                 words if words.starts_with("do:") => {
                     deeds::carry_out(self, &words["do:".len()..], teller).await;
+                }
+                words if words.starts_with("raise:") => {
+                    let family = self.family.clone().unwrap();
+                    family::raise(&words["raise:".len()..], family.as_ref(), teller).await;
+                }
+                words if words.starts_with("pretend:") => {
+                    let (session, request) = words["pretend:".len()..].split_once(':').unwrap();
+                    family::pretend(session, request, teller).await;
                 }
                 words if words.starts_with("patient") => patience::ask(words, teller).await,
                 "steered" => steering::turn(self, teller).await,
@@ -138,19 +150,8 @@ async fn say(teller: &Teller, text: &str) {
 }
 
 async fn tool(teller: &Teller, call: &str) {
-    let changed = ToolChanged {
-        call: call.into(),
-        name: Some("bash".into()),
-        kind: None,
-        title: None,
-        status: Some(ToolStatus::Running),
-        input: None,
-        output: None,
-        content: None,
-        locations: None,
-        error: None,
-        meta: None,
-    };
+    let changed =
+        ToolChanged { name: Some("bash".into()), status: Some(ToolStatus::Running), ..ToolChanged::of(call.into()) };
     teller.tell(Draft::agent(changed)).await.unwrap();
 }
 

@@ -8,12 +8,13 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tolka_facts::event::{Model as ModelName, ToolChanged};
-use tolka_facts::{Draft, SessionId, names_subagent};
+use tolka_facts::{Draft, SessionId};
 
 use super::act::{Act, Done, Stop};
 use super::ask::Want;
 use super::field::{DESCRIPTION, Fields};
 use super::read::fields as map;
+use crate::native::spent::Bills;
 use crate::native::subagents::{Allowed, GENERAL, Subagents};
 use crate::{Birth, Family, FamilyError, PLAN};
 use follow::{Follower, Report};
@@ -41,6 +42,7 @@ pub(in crate::native) struct Home {
     pub(in crate::native) is_child: bool,
     /// Subagents that may work at once; the others wait.
     pub(in crate::native) at_once: usize,
+    pub(in crate::native) bills: Bills,
 }
 
 impl Home {
@@ -103,12 +105,13 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     let told_model = json!({ "providerID": birth.model.provider, "modelID": birth.model.id });
     let (teller, cancel, call) = (act.scene.teller.clone(), act.scene.cancel.clone(), act.call.id.clone());
+    let bills = home.bills.clone();
     let work = async move {
         let child = match resumed {
             Some(child) => child,
             None => family.bear(birth).await?,
         };
-        let named = ToolChanged { meta: Some(names_subagent(&child)), ..ToolChanged::of(call.clone()) };
+        let named = ToolChanged { subagent: Some(child.clone()), ..ToolChanged::of(call.clone()) };
         teller.tell(Draft::agent(named)).await?;
         // Nothing is begun that the call does not name, whatever becomes of us.
         teller.settled().await?;
@@ -116,7 +119,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             return Err(Stop::Cancelled(None));
         }
         let working = family.give(child.clone(), prompt).await?;
-        Ok((child, Follower::new(teller, cancel, call).follow(working).await?))
+        Ok((child, Follower::new(teller, cancel, call, bills).follow(working).await?))
     };
     let (child, report) = act.effect(work).await?;
     let Report { answer, note } = report;

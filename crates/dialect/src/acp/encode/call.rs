@@ -89,13 +89,11 @@ fn changes<'a>(e: &'a ToolChanged, tool: &'a Tool, blobs: &dyn Blobs) -> ToolCal
         locations: e.locations.as_deref(),
         raw_input: e.input.as_ref().map(|input| input.whole(blobs)),
         raw_output: e.output.as_ref().map(|output| output.whole(blobs)),
-        meta: e
-            .meta
-            .as_ref()
-            .map(|meta| meta.whole(blobs))
-            .filter(|meta| meta.get().starts_with('{'))
-            .map(CallMeta::Told),
+        meta: e.subagent.as_ref().map(|subagent_session_id| CallMeta::Subagent { subagent_session_id }),
     };
+    if let Some(meta) = e.meta.as_ref().map(|meta| meta.whole(blobs)).filter(|meta| meta.get().starts_with('{')) {
+        said.meta = Some(CallMeta::Told(meta));
+    }
     if let Some(error) = &e.error {
         tell_error(error, tool, &mut said, blobs);
     }

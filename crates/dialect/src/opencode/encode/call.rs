@@ -12,7 +12,7 @@ use crate::quoted::quoted;
 impl Telling<'_> {
     /// Whether a subagent works for this call.
     pub(super) fn is_of_subagent(&self, call: Option<&CallId>) -> bool {
-        call.and_then(|call| self.tip.tool(call)).is_some_and(|tool| tool.subagent().is_some())
+        call.and_then(|call| self.tip.tool(call)).is_some_and(|tool| tool.subagent.is_some())
     }
 
     pub(super) fn tool(&mut self, call: &CallId) {

@@ -9,6 +9,7 @@ use tolka_facts::{CallId, Draft, Event, Fact, NoBlobs, PartId, RequestId, Tool, 
 
 use super::super::act::Stop;
 use super::super::outcome;
+use crate::native::spent::{Bills, Spent, Used};
 use crate::waits::Wait;
 use crate::{Cancel, Child, Gone, Teller};
 
@@ -36,6 +37,38 @@ pub(super) struct Follower {
     failure: Option<Failed>,
     /// A person said no to it, and nothing more.
     is_rejected: bool,
+    bill: Bill,
+}
+
+/// What the child's turn takes, for the parent to count: whoever pays for the parent pays for it.
+struct Bill {
+    bills: Bills,
+    used: Spent,
+}
+
+impl Bill {
+    fn hear(&mut self, event: &Event) {
+        match event {
+            Event::StepEnded(e) => self.used.add(Used { usage: e.usage, cost: e.cost }),
+            Event::CompactionEnded(e) => self.used.add(Used { usage: e.usage, cost: e.cost }),
+            // Its own end knows better, with what was done for it by others.
+            Event::TurnEnded(e) if e.usage.is_some() => {
+                self.used = Spent::default();
+                self.used.add(Used { usage: e.usage, cost: e.cost });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// However it ended, what it took was taken.
+impl Drop for Bill {
+    fn drop(&mut self) {
+        let used = Used { usage: self.used.usage, cost: self.used.cost };
+        if used != Used::default() {
+            self.bills.add(used);
+        }
+    }
 }
 
 /// What it said last: the words of the last step that had any.
@@ -62,7 +95,7 @@ impl Answer {
 }
 
 impl Follower {
-    pub(super) fn new(teller: Teller, cancel: Cancel, call: CallId) -> Self {
+    pub(super) fn new(teller: Teller, cancel: Cancel, call: CallId, bills: Bills) -> Self {
         Follower {
             teller,
             cancel,
@@ -72,6 +105,7 @@ impl Follower {
             answer: Answer::default(),
             failure: None,
             is_rejected: false,
+            bill: Bill { bills, used: Spent::default() },
         }
     }
 
@@ -93,6 +127,7 @@ impl Follower {
                 fact = child.next() => fact?,
             };
             let Some(fact) = fact else { return Err(Stop::failed("the subagent's session is gone")) };
+            self.bill.hear(&fact.event);
             match &fact.event {
                 Event::TurnEnded(ended) => return self.end(ended),
                 Event::PromptDropped(_) => return Err(Stop::failed("the subagent's task was dropped before it began")),
