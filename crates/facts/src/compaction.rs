@@ -1,6 +1,6 @@
 //! A summary, for dialects that have nothing but messages: one asks for it, and one holds it.
 
-use crate::{Event, Fact, MessageId, Tip, derived_id};
+use crate::{Event, Fact, MessageId, Time, Tip, derived_id};
 
 /// The message that a fact of a compaction is told as, by a name that follows from its place: see [`compaction_name`]. The
 /// tip is the session's after the fact. `None`: none. A person's prompt asks for itself, what failed leaves nothing, and
@@ -12,9 +12,10 @@ pub fn compaction_message(fact: &Fact, tip: &Tip) -> Option<MessageId> {
         Event::CompactionEnded(e) => e.error.is_none() && e.summary.is_some(),
         _ => false,
     };
-    is_told.then(|| compaction_name(fact))
+    is_told.then(|| compaction_name(fact.time, fact.seq))
 }
 
-pub fn compaction_name(fact: &Fact) -> MessageId {
-    derived_id("msg", fact.time, fact.seq, 0).into()
+/// Of the message that the fact at this place is told as.
+pub fn compaction_name(time: Time, seq: u64) -> MessageId {
+    derived_id("msg", time, seq, 0).into()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tolka_facts::{CallId, Event, Fact, MessageId, RequestId, Tip, TurnId, compaction_message, compaction_name};
+use tolka_facts::{CallId, Event, Fact, MessageId, RequestId, Time, Tip, TurnId, compaction_message, compaction_name};
 
 /// The names of marks, in one place for those who set and those who seek them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,8 +13,11 @@ pub enum Mark<'a> {
     Message(&'a MessageId),
     /// Where the step with this message started.
     Step(&'a MessageId),
-    /// Where a compaction is told as a message.
-    Summary(&'a Fact),
+    /// Where a compaction is told as a message, which has its name from this place.
+    Summary {
+        time: Time,
+        seq: u64,
+    },
     /// Where the prompt with this key was.
     Key(&'a str),
     TurnStart(&'a TurnId),
@@ -117,7 +120,8 @@ impl<'a> Mark<'a> {
             }
             Event::StepStarted(e) => one(Mark::Step(&e.message)),
             Event::CompactionStarted(_) | Event::CompactionEnded(_) => {
-                [compaction_message(fact, tip).map(|_| Mark::Summary(fact)), None, None]
+                let summary = Mark::Summary { time: fact.time, seq: fact.seq };
+                [compaction_message(fact, tip).map(|_| summary), None, None]
             }
             Event::TurnStarted(e) => [Some(Mark::TurnStart(&e.turn)), point, checkpoint],
             Event::CheckpointSaved(_) | Event::Approved(_) | Event::SessionForked(_) => [point, checkpoint, None],
@@ -148,7 +152,7 @@ impl<'a> Mark<'a> {
             Mark::Prompt(_) => MarkKind::Prompt,
             Mark::Message(_) => MarkKind::Message,
             // Its message is listed among those of steps.
-            Mark::Step(_) | Mark::Summary(_) => MarkKind::Step,
+            Mark::Step(_) | Mark::Summary { .. } => MarkKind::Step,
             Mark::Key(_) => MarkKind::Key,
             Mark::TurnStart(_) => MarkKind::TurnStart,
             Mark::TurnEnd(_) => MarkKind::TurnEnd,
@@ -174,7 +178,7 @@ impl fmt::Display for Mark<'_> {
         match self {
             Mark::Prompt(turn) | Mark::TurnStart(turn) | Mark::TurnEnd(turn) | Mark::Steered(turn) => turn.fmt(f),
             Mark::Message(message) | Mark::Step(message) | Mark::Hidden(message) => message.fmt(f),
-            Mark::Summary(fact) => compaction_name(fact).fmt(f),
+            Mark::Summary { time, seq } => compaction_name(*time, *seq).fmt(f),
             Mark::Ask(request) | Mark::Answer(request) => request.fmt(f),
             Mark::CallEnd(call) => call.fmt(f),
             Mark::Key(name) | Mark::Artifact(name) | Mark::Checkpoint(name) => f.write_str(name),

@@ -128,7 +128,7 @@ impl Told {
         self.voice.payloads(one, Cursor::whole(0), each).await?;
         match &fact.fact.event {
             Event::CompactionStarted(_) | Event::CompactionEnded(_) if is_wanted => {
-                fold.messages.insert(compaction_name(&fact.fact));
+                fold.messages.insert(compaction_name(fact.fact.time, fact.fact.seq));
             }
             Event::StepStarted(e) if is_wanted => {
                 fold.messages.insert(e.message.clone());

@@ -135,7 +135,9 @@ impl History {
             let fact = self.fact(seq).await?;
             let message = match fact.as_deref().map(|fact| &fact.event) {
                 Some(Event::StepStarted(step)) => Some(step.message.clone()),
-                Some(Event::CompactionStarted(_) | Event::CompactionEnded(_)) => fact.as_deref().map(compaction_name),
+                Some(Event::CompactionStarted(_) | Event::CompactionEnded(_)) => {
+                    fact.as_deref().map(|fact| compaction_name(fact.time, fact.seq))
+                }
                 Some(Event::TurnStarted(_)) => self.prompt_of_turn(seq).await?,
                 Some(Event::PromptSteered(steered)) => self.prompt(&steered.turn).await?,
                 _ => None,
