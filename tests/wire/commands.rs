@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tolka_scripted::{Answer, Script};
+use tolka_scripted::{Answer, Script, When};
 
 use crate::http::{call, get, new_session, post};
 use crate::native::stage::{Stage, Talk, Wire};
@@ -58,7 +58,10 @@ fn a_prompt_that_begins_with_a_name_is_what_the_file_says_in_every_family() {
     );
     let told = talk.told("commands_set");
     let names: Vec<&Value> = told[0]["commands"].as_array().unwrap().iter().map(|command| &command["name"]).collect();
-    assert_eq!((told.len(), names), (1, vec![&json!("git/commit"), &json!("read"), &json!("review")]));
+    assert_eq!(
+        (told.len(), names),
+        (1, vec![&json!("compact"), &json!("git/commit"), &json!("read"), &json!("review")])
+    );
 
     let session = talk.session.clone();
     let body = json!({ "command": "git/commit", "arguments": "" });
@@ -67,7 +70,7 @@ fn a_prompt_that_begins_with_a_name_is_what_the_file_says_in_every_family() {
     assert_eq!(asked(&stage), "Commit. Now: [run the command `git status` and take what it prints for this place]");
     let missing =
         post(server.address, &format!("/session/{session}/command"), &json!({ "command": "nothing" })).expect(400);
-    assert!(missing.to_string().contains("Available commands: git/commit, read, review"), "{missing}");
+    assert!(missing.to_string().contains("Available commands: compact, git/commit, read, review"), "{missing}");
 
     let body = json!({ "messages": [{ "role": "user", "content": "/git:commit now" }], "dialog_id": session, "stream": false });
     call(server.address, "POST", "/api/chat", &[("content-type", "application/json")], body.to_string().as_bytes());
@@ -95,7 +98,7 @@ fn files_that_a_command_mentions_are_read_and_changes_are_told() {
     talk.prompt("hello");
     talk.until_type("turn_ended");
     let told = talk.told("commands_set");
-    assert_eq!((told.len(), told[1]["commands"].as_array().unwrap().len()), (2, 4));
+    assert_eq!((told.len(), told[1]["commands"].as_array().unwrap().len()), (2, 5));
 }
 
 #[test]
@@ -104,16 +107,77 @@ fn what_can_be_called_is_listed() {
     let server = stage.serve();
     let listed = get(server.address, "/v1/commands").expect(200);
     assert_eq!(
-        listed["commands"][2],
+        listed["commands"][3],
         json!({ "name": "review", "description": "Looks at it", "hint": "<what>", "mode": "plan", "model": null })
     );
     let listed = get(server.address, "/command").expect(200);
     assert_eq!(
-        listed[2],
+        listed[3],
         json!({
             "name": "review", "description": "Looks at it", "source": "command", "template": "Review $1 for $2.",
             "hints": ["$1", "$2"], "agent": "plan",
         })
     );
+    assert_eq!((&listed[0]["name"], &listed[0]["hints"]), (&json!("compact"), &json!(["$ARGUMENTS"])));
     assert_eq!(new_session(server.address).get(..4), Some("ses_"));
+}
+
+/// What the agent does itself is told to clients of the Agent Client Protocol as well.
+#[test]
+fn a_summary_is_among_the_commands_in_every_list() {
+    let stage = stage();
+    put(&stage.house.workspace(), ".tolka/commands/compact.md", "It takes nobody's place.");
+    let server = stage.serve();
+    let listed = get(server.address, "/v1/commands").expect(200);
+    assert_eq!(
+        (&listed["commands"][0]["name"], &listed["commands"][0]["hint"]),
+        (&json!("compact"), &json!("[what to heed]"))
+    );
+    let mut talk = Talk::begin(server.address);
+    talk.prompt("hello");
+    talk.until_type("turn_ended");
+    let told =
+        get(server.address, &format!("/v1/sessions/{}/events?dialect=acp&format=json", talk.session)).expect(200);
+    let is_it = |event: &&Value| event.to_string().contains("available_commands_update");
+    let told = told["events"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{told}"));
+    assert!(told.to_string().contains("\"name\":\"compact\""), "{told}");
+}
+
+#[test]
+fn a_subagent_does_what_its_file_gives_to_one() {
+    let of_child = When { system: Some("You are a subagent".to_owned()), ..When::default() };
+    let script = Script::of([
+        Answer::text("There is one.").when(of_child).for_ever(),
+        Answer::text("So there is one mistake.").for_ever(),
+    ]);
+    let stage = Stage::set(Wire::OpenAi, script);
+    let root = stage.house.workspace();
+    let kinds = [("one", "subtask: true", "general"), ("two", "agent: explore", "explore")];
+    for (name, says, _) in kinds {
+        put(
+            &root,
+            &format!(".opencode/command/{name}.md"),
+            &format!("---\ndescription: A look\n{says}\n---\nLook for mistakes in $1."),
+        );
+    }
+    put(&root, ".opencode/command/three.md", "---\nagent: explore\nsubtask: false\n---\nLook yourself.");
+    let server = stage.serve();
+    let listed = get(server.address, "/command").expect(200);
+    let subtasks: Vec<_> = listed.as_array().unwrap().iter().map(|command| command["subtask"].clone()).collect();
+    assert_eq!(subtasks, [Value::Null, json!(true), json!(false), Value::Null]);
+    for (name, _, kind) in kinds {
+        let mut talk = Talk::begin(server.address);
+        talk.prompt(&format!("/{name} a b"));
+        assert_eq!(talk.until_type("turn_ended")["data"]["stop"], "end_turn");
+        let call = talk.ended("task", "Look for mistakes in a b.");
+        assert_eq!((&call["status"], &call["input"]["subagent_type"]), (&json!("completed"), &json!(kind)), "{call}");
+        let children = get(server.address, &format!("/v1/sessions?parent={}", talk.session)).expect(200);
+        assert_eq!(children["sessions"][0]["mode"], json!(kind), "{children}");
+        assert_eq!(talk.said(), "So there is one mistake.");
+    }
+    let mut talk = Talk::begin(server.address);
+    talk.prompt("/three");
+    talk.until_type("turn_ended");
+    let children = get(server.address, &format!("/v1/sessions?parent={}", talk.session)).expect(200);
+    assert_eq!(children["sessions"], json!([]));
 }

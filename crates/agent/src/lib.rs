@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use tolka_facts::event::{Failed, Model, Stop, Usage};
 use tolka_facts::{Block, Json, MessageId, SessionId, TurnId};
-use tolka_workspace::slash::Shelf;
+use tolka_workspace::slash::{Shelf, Slash};
 
 pub use family::{Birth, Child, Family, FamilyError, Raising};
 pub use past::{NoPast, Past, PastError, Remembered, Remembering};
@@ -62,6 +62,11 @@ pub trait Agent: Send + Sync + fmt::Debug {
     /// Where prompts are kept that can be called by a name; `None`: its own are its own matter.
     fn shelf(&self) -> Option<&Shelf> {
         None
+    }
+
+    /// What can be called by a name in a folder: what is kept in files there, and its own. It reads files, so it blocks.
+    fn commands(&self, workspace: &Path) -> Vec<Slash> {
+        self.shelf().map(|shelf| commands(shelf, self.compacts(), workspace)).unwrap_or_default()
     }
 
     /// Whether every file that it changes is told of. What changed in a turn and was not told is somebody else's then.
@@ -155,8 +160,31 @@ pub const BUILD: &str = "build";
 /// The one in which nothing may be changed.
 pub const PLAN: &str = "plan";
 
+/// The kind of subagent that has every tool.
+pub const GENERAL: &str = "general";
+
 /// A prompt that begins with this asks for a summary of the session; what follows says what to heed in it.
 pub const COMPACT: &str = "/compact";
+
+/// No file takes the place of what the agent does itself.
+pub(crate) fn commands(shelf: &Shelf, compacts: bool, workspace: &Path) -> Vec<Slash> {
+    let mut all = shelf.all(workspace);
+    if compacts {
+        let name = COMPACT.trim_start_matches('/');
+        all.retain(|slash| slash.name != name);
+        all.push(Slash {
+            name: name.to_owned(),
+            description: "Summarises the conversation so far, to go on with less".to_owned(),
+            hint: Some("[what to heed]".to_owned()),
+            agent: None,
+            model: None,
+            subtask: None,
+            template: format!("{COMPACT} $ARGUMENTS"),
+        });
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    all
+}
 
 /// What a session is called that nobody has named.
 pub const UNNAMED: &str = "New session";

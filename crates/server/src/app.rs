@@ -214,8 +214,8 @@ impl App {
     pub(crate) async fn slashes(&self, agent: Option<&str>, folder: String) -> Result<Vec<Slash>, Fault> {
         let agents = self.desk.agents();
         let agent = agents.iter().find(|known| agent.is_none_or(|name| known.name() == name));
-        let Some(shelf) = agent.and_then(|agent| agent.shelf()).cloned() else { return Ok(Vec::new()) };
-        let read = tokio::task::spawn_blocking(move || shelf.all(Path::new(&folder)));
+        let Some(agent) = agent.cloned() else { return Ok(Vec::new()) };
+        let read = tokio::task::spawn_blocking(move || agent.commands(Path::new(&folder)));
         read.await.map_err(|_| Fault::Internal)
     }
 }

@@ -154,7 +154,7 @@ impl Actor {
         };
         let workspace = self.clerk.tip().head.workspace.clone();
         if !request.is_models {
-            slash::call(agent.as_ref(), &workspace, &mut request).await;
+            slash::call(&agent, &workspace, &mut request).await;
         }
         self.check_mode(agent.as_ref(), request.agent.as_deref())?;
         request.model = known_model(agent.as_ref(), request.model)?;

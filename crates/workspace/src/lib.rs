@@ -16,6 +16,7 @@ pub mod diff;
 pub mod edit;
 pub mod files;
 pub mod folder;
+pub mod front;
 pub mod limits;
 pub mod names;
 pub mod obeyed;

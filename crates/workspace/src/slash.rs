@@ -10,8 +10,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::folder::Folder;
+use crate::front::{Front, FrontError};
 
-pub use template::{Filled, fill};
+pub use template::{Filled, fill, places, words};
 
 /// No prompt is longer.
 const LONGEST: u64 = 64 * 1024;
@@ -41,7 +42,8 @@ pub struct Slash {
     pub agent: Option<String>,
     /// `provider/model`, or whatever else somebody calls one.
     pub model: Option<String>,
-    pub subtask: bool,
+    /// Whether a subagent does it. `None`: if `agent` is one.
+    pub subtask: Option<bool>,
     pub template: String,
 }
 
@@ -72,7 +74,11 @@ impl Shelf {
                     tracing::warn!("there are more than {MOST} commands; the rest is left out");
                     break;
                 }
-                all.extend(path.to_str().and_then(|path| text(&opened, path)).map(|text| read(name, &text)));
+                let Some(text) = path.to_str().and_then(|path| text(&opened, path)) else { continue };
+                match read(name, &text) {
+                    Ok(slash) => all.push(slash),
+                    Err(error) => tracing::warn!("the command {} is left out: {error}", path.display()),
+                }
             }
         }
         all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -131,50 +137,24 @@ fn text(folder: &Folder, path: &str) -> Option<String> {
     Some(text)
 }
 
-fn read(name: String, text: &str) -> Slash {
-    let (front, body) = parted(text);
-    let field = |wanted: &str| {
-        let mut fields = front.iter().filter(|(key, _)| key.eq_ignore_ascii_case(wanted));
-        fields.next().map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+fn read(name: String, text: &str) -> Result<Slash, FrontError> {
+    let (front, body) = match Front::split(text) {
+        // Most have none; one that never ends never began.
+        Err(FrontError::None | FrontError::Endless) => (Front::default(), text.trim_start_matches('\u{feff}')),
+        split => split?,
     };
     let first_line = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let described = field("description").unwrap_or_else(|| first_line().trim_start_matches('#').trim().to_owned());
-    Slash {
+    let described = front.words("description");
+    let described = described.unwrap_or_else(|| first_line().trim_start_matches('#').trim().to_owned());
+    Ok(Slash {
         name,
         description: described[..described.floor_char_boundary(DESCRIBED)].to_owned(),
-        hint: field("argument-hint"),
-        agent: field("agent"),
-        model: field("model"),
-        subtask: field("subtask").is_some_and(|value| value.eq_ignore_ascii_case("true")),
+        hint: front.words("argument-hint"),
+        agent: front.words("agent"),
+        model: front.words("model"),
+        subtask: front.words("subtask").map(|value| value.eq_ignore_ascii_case("true")),
         template: body.trim().to_owned(),
-    }
-}
-
-/// What stands between two lines of `---` at the top, as keys and values, and the rest. Of YAML only that much is read: one
-/// value on the line of its key.
-fn parted(text: &str) -> (Vec<(String, String)>, &str) {
-    let text = text.trim_start_matches('\u{feff}');
-    let Some(rest) =
-        text.strip_prefix("---").and_then(|rest| rest.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n'))
-    else {
-        return (Vec::new(), text);
-    };
-    let mut at = 0;
-    let mut fields = Vec::new();
-    for line in rest.split_inclusive('\n') {
-        at += line.len();
-        let line = line.trim_end();
-        if line == "---" {
-            return (fields, &rest[at..]);
-        }
-        if let Some((key, value)) = line.split_once(':').filter(|(key, _)| !key.starts_with([' ', '\t', '#', '-'])) {
-            let value = value.trim();
-            let bare = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
-            fields.push((key.trim().to_owned(), bare.unwrap_or(value).to_owned()));
-        }
-    }
-    // It never ended, so it never began.
-    (Vec::new(), text)
+    })
 }
 
 #[cfg(test)]

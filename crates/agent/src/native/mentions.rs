@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 use tolka_facts::{Block, Json, NoBlobs};
 use tolka_mcp::Kit;
+use tolka_workspace::slash::words;
 
 use super::tools::{PROMPT, RESOURCE};
 
@@ -86,33 +87,4 @@ fn command(text: &str, kit: &Kit) -> Option<Value> {
         arguments.extend(value.map(|value| ((*name).to_owned(), value.into())));
     }
     Some(json!({ "server": server, "prompt": prompt, "arguments": arguments }))
-}
-
-/// Words, those in quotes whole.
-fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in text.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '"' | '\'') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_in_quotes_are_one() {
-        assert_eq!(words(r#"a "b c" d='e f' """#), ["a", "b c", "d=e f", ""]);
-        assert_eq!(words("  "), Vec::<String>::new());
-    }
 }

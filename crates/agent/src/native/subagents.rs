@@ -2,13 +2,12 @@
 //! OpenCode and Claude Code. A file's head says what it is for and which tools and model it has; the rest of it is what such
 //! a subagent is told. A file can take tools away and never give leave: permissions are asked as everywhere.
 
-mod front;
-
 use std::path::Path;
 
 use tolka_workspace::files::Files;
+use tolka_workspace::front::{Front, Value};
 
-use self::front::{Front, Value};
+use crate::GENERAL;
 
 /// Where files are looked for. The first that has a name counts.
 const FOLDERS: [&str; 4] = [".tolka/agents", ".opencode/agent", ".opencode/agents", ".claude/agents"];
@@ -18,7 +17,6 @@ const LONGEST: u64 = 64 * 1024;
 const MOST: usize = 50;
 const DESCRIBED: usize = 600;
 
-pub(super) const GENERAL: &str = "general";
 pub(super) const EXPLORE: &str = "explore";
 
 /// What only looks.
@@ -149,7 +147,7 @@ fn built_in() -> [Subagent; 2] {
 fn described(files: &Files, path: &str, file_name: &str) -> Result<Option<Subagent>, String> {
     let bytes = files.read(path, LONGEST).map_err(|error| error.to_string())?;
     let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
-    let (front, body) = Front::split(&text)?;
+    let (front, body) = Front::split(&text).map_err(|error| error.to_string())?;
     let is_primary = front.text("mode").is_some_and(|mode| mode == "primary");
     if is_primary || front.text("disable").is_some_and(|off| off == "true") {
         return Ok(None);

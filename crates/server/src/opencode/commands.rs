@@ -5,10 +5,9 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
-use tolka_agent::COMPACT;
-use tolka_facts::{Block, Head};
+use tolka_facts::Block;
 use tolka_session::PromptRequest;
-use tolka_workspace::slash::Slash;
+use tolka_workspace::slash::{Slash, places};
 
 use super::folder::Folder;
 use super::{Answered, choice, mcp, prompt, session_row, wait};
@@ -24,27 +23,19 @@ pub(super) async fn list(State(app): State<App>, folder: Folder) -> Answered<Vec
 }
 
 fn shown(slash: &Slash) -> Value {
-    let template = &slash.template;
-    let numbered = (1..=9).map(|n| format!("${n}")).chain(["$ARGUMENTS".to_owned()]);
-    let hints: Vec<String> = numbered.filter(|hint| template.contains(hint)).collect();
     let mut shown = json!({
-        "name": slash.name, "description": slash.description, "source": "command", "template": template, "hints": hints,
+        "name": slash.name, "description": slash.description, "source": "command", "template": slash.template,
+        "hints": places(&slash.template),
     });
     for (name, value) in [("agent", &slash.agent), ("model", &slash.model)] {
         if let Some(value) = value {
             shown[name] = json!(value);
         }
     }
-    if slash.subtask {
-        shown["subtask"] = json!(true);
+    if let Some(subtask) = slash.subtask {
+        shown["subtask"] = json!(subtask);
     }
     shown
-}
-
-/// A summary is the agent's own command.
-fn is_own(app: &App, head: &Head, name: &str) -> bool {
-    let mut agents = app.desk.agents().iter().filter(|agent| agent.name() == head.agent);
-    COMPACT.strip_prefix('/') == Some(name) && agents.any(|agent| agent.compacts())
 }
 
 /// The prompt is durable before the wait begins: a client that leaves leaves the turn running.
@@ -59,7 +50,7 @@ pub(super) async fn call(
     let name = text_field(&body, "command")?.ok_or_else(|| missing("command"))?.to_owned();
     let arguments = text_field(&body, "arguments")?.unwrap_or_default().to_owned();
     let known = app.slashes(Some(&head.agent), head.workspace.clone()).await?;
-    let is_known = is_own(&app, &head, &name) || known.iter().any(|slash| slash.name == name);
+    let is_known = known.iter().any(|slash| slash.name == name);
     if !is_known && !mcp::has_command(&app, &head, &name).await {
         let known: Vec<&str> = known.iter().map(|slash| slash.name.as_str()).take(50).collect();
         let name: String = name.chars().take(80).collect();

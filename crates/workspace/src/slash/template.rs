@@ -1,5 +1,6 @@
 //! A template with what was written behind its name put into it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::folder::Folder;
@@ -17,11 +18,14 @@ pub struct Filled {
     pub files: Vec<String>,
 }
 
-/// `$ARGUMENTS` is all that was written, `$1` a word of it; the last of the numbered ones takes the rest. Where a template has
-/// no place for what was written, it follows. Looks at files.
+/// All that was written behind the name.
+const ALL: &str = "$ARGUMENTS";
+
+/// `$ARGUMENTS` is all that was written, `$1` a word of it, `$10` another; the last of the numbered ones takes the rest.
+/// Where a template has no place for what was written, it follows. Looks at files.
 pub fn fill(template: &str, arguments: &str, workspace: &Path) -> Filled {
     let words = words(arguments);
-    let last = (1..=9).rev().find(|n| template.contains(&format!("${n}")));
+    let last = numbers(template).pop_last();
     let mut text = String::with_capacity(template.len() + arguments.len());
     let mut is_placed = last.is_some();
     let mut rest = template;
@@ -32,7 +36,7 @@ pub fn fill(template: &str, arguments: &str, workspace: &Path) -> Filled {
         if text.len() > LONGEST {
             break;
         }
-        if let Some(after) = rest.strip_prefix("$ARGUMENTS") {
+        if let Some(after) = rest.strip_prefix(ALL) {
             text.push_str(arguments);
             (rest, is_placed) = (after, true);
         } else if let Some((n, after)) = numbered(rest) {
@@ -58,11 +62,23 @@ pub fn fill(template: &str, arguments: &str, workspace: &Path) -> Filled {
     Filled { text, files }
 }
 
+/// The places that a template has for what is written, each once: the numbered ones, then the one for all of it.
+pub fn places(template: &str) -> Vec<String> {
+    let all = template.contains(ALL).then(|| ALL.to_owned());
+    numbers(template).into_iter().map(|n| format!("${n}")).chain(all).collect()
+}
+
+/// Of its places, in their order.
+fn numbers(template: &str) -> BTreeSet<usize> {
+    template.match_indices('$').filter_map(|(at, _)| Some(numbered(&template[at..])?.0)).collect()
+}
+
+/// A number is read whole: `$10` is the tenth word, as OpenCode has it.
 fn numbered(text: &str) -> Option<(usize, &str)> {
-    let digit = text.strip_prefix('$')?.chars().next()?.to_digit(10).filter(|digit| *digit > 0)?;
-    let after = &text[2..];
-    // `$10` is a sum of money.
-    (!after.starts_with(|c: char| c.is_ascii_digit())).then_some((usize::try_from(digit).ok()?, after))
+    let rest = text.strip_prefix('$')?;
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let n = rest[..end].parse().ok().filter(|n| *n > 0)?;
+    Some((n, &rest[end..]))
 }
 
 /// A command whose output is wanted: in `!` and backticks.
@@ -72,7 +88,7 @@ fn asked_for(text: &str) -> Option<(&str, &str)> {
 }
 
 /// What was written, as words; quotes hold words together.
-fn words(arguments: &str) -> Vec<String> {
+pub fn words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote, mut is_word) = (Vec::new(), String::new(), None, false);
     for c in arguments.chars() {
         match quote {

@@ -77,7 +77,7 @@ fn what_leads_out_or_is_too_much_is_left_out() {
 fn what_stands_above_is_about_it() {
     let whole = "---\ndescription: \"Review: all of it\"\nagent: plan\nmodel: openai/gpt-5\nsubtask: true\nargument-hint: [path]\n\
         allowed-tools:\n  - Bash\n# no\n---\n\n# Look\nat $1\n";
-    let slash = read("review".to_owned(), whole);
+    let slash = read("review".to_owned(), whole).unwrap();
     assert_eq!(
         slash,
         Slash {
@@ -86,15 +86,16 @@ fn what_stands_above_is_about_it() {
             hint: Some("[path]".to_owned()),
             agent: Some("plan".to_owned()),
             model: Some("openai/gpt-5".to_owned()),
-            subtask: true,
+            subtask: Some(true),
             template: "# Look\nat $1".to_owned(),
         }
     );
-    let bare = read("x".to_owned(), "# Look\nat it");
+    let read = |text: &str| super::read("x".to_owned(), text).unwrap();
+    let bare = read("# Look\nat it");
     assert_eq!((bare.description.as_str(), bare.template.as_str()), ("Look", "# Look\nat it"));
-    assert_eq!(read("x".to_owned(), "---\nnever: ended\n").template, "---\nnever: ended");
-    assert_eq!(read("x".to_owned(), "---\r\ndescription: d\r\n---\r\nbody").description, "d");
-    assert_eq!(read("x".to_owned(), "").template, "");
+    assert_eq!(read("---\nnever: ended\n").template, "---\nnever: ended");
+    assert_eq!(read("---\r\ndescription: d\r\n---\r\nbody").description, "d");
+    assert_eq!(read("").template, "");
 }
 
 #[test]
@@ -117,7 +118,10 @@ fn what_was_written_is_put_in_once() {
         ("$1 and $2", "a 'b c' d", "a and b c d"),
         ("$2, $1", "a b", "b, a"),
         ("$1 and $2", "a", "a and "),
-        ("costs $10, $x, a$", "", "costs $10, $x, a$"),
+        ("$x, a$, $0, $99999999999999999999", "", "$x, a$, $0, $99999999999999999999"),
+        ("$10 and $1", "a b c d e f g h i j k", "j k and a"),
+        ("$12", "a b", ""),
+        ("$10", "a", ""),
         ("no place", "for this", "no place\n\nfor this"),
         ("no place", "", "no place"),
         ("$1", "$ARGUMENTS !`rm` $2", "$ARGUMENTS !`rm` $2"),
@@ -133,6 +137,26 @@ fn what_was_written_is_put_in_once() {
         work.path(),
     );
     assert_eq!(filled.files, ["src/a.rs"]);
+}
+
+#[test]
+fn a_template_says_what_it_has_places_for() {
+    assert_eq!(places("$2 $10, $ARGUMENTS $2 and $x $0"), ["$2", "$10", "$ARGUMENTS"]);
+    assert_eq!(places("none"), [""; 0]);
+}
+
+#[test]
+fn words_in_quotes_are_one() {
+    assert_eq!(words(r#"a "b c" d='e f' """#), ["a", "b c", "d=e f", ""]);
+    assert_eq!(words("  "), [""; 0]);
+}
+
+#[test]
+fn one_whose_head_is_not_understood_is_left_out() {
+    let work = tempfile::tempdir().unwrap();
+    put(work.path(), ".tolka/commands/good.md", "---\nagent: plan\n---\ngood");
+    put(work.path(), ".tolka/commands/odd.md", "---\nagent plan\n---\nodd");
+    assert_eq!(names(&Shelf::default().all(work.path())), [("good", "good")], "it is not run in another way");
 }
 
 #[test]

@@ -123,11 +123,11 @@ impl Tools {
         teller.tell(Draft::agent(CommandsSet { commands })).await
     }
 
-    /// Prompts that are kept in files; the session puts them in the place of their calls.
+    /// Prompts that are kept in files, which the session puts in the place of their calls, and what we do ourselves.
     async fn in_files(&self) -> Vec<Command> {
         let Some(shelf) = self.settings.shelf.clone() else { return Vec::new() };
         let workspace = self.workspace.clone();
-        let reading = tokio::task::spawn_blocking(move || shelf.all(&workspace));
+        let reading = tokio::task::spawn_blocking(move || crate::commands(&shelf, true, &workspace));
         let command = |slash: Slash| Command { name: slash.name, description: slash.description, hint: slash.hint };
         reading.await.unwrap_or_default().into_iter().map(command).collect()
     }

@@ -15,8 +15,8 @@ use super::ask::Want;
 use super::field::{DESCRIPTION, Fields};
 use super::read::fields as map;
 use crate::native::spent::Bills;
-use crate::native::subagents::{Allowed, GENERAL, Subagents};
-use crate::{Birth, Family, FamilyError, PLAN};
+use crate::native::subagents::{Allowed, Subagents};
+use crate::{Birth, Family, FamilyError, GENERAL, PLAN};
 use follow::{Follower, Report};
 
 const PROMPT: &[&str] = &["prompt", "task", "instructions"];

@@ -3,7 +3,7 @@
 
 /// A value of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub enum Value {
     Text(String),
     List(Vec<String>),
     /// One level of names; what is nested deeper is told as `…`.
@@ -11,15 +11,34 @@ pub(super) enum Value {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Front(Vec<(String, Value)>);
+pub struct Front(Vec<Field>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Field {
+    name: String,
+    value: Value,
+    /// What stands on the line of its name.
+    written: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrontError {
+    #[error("it does not begin with a head between two lines of `---`")]
+    None,
+    #[error("its head has no end; put a line of `---` behind it")]
+    Endless,
+    #[error("`{0}` in its head is no `name: value`")]
+    NoPair(String),
+    #[error("`{0}` in its head is not understood")]
+    Unknown(String),
+}
 
 impl Front {
     /// The head, and what comes after it.
-    pub(super) fn split(text: &str) -> Result<(Front, &str), String> {
+    pub fn split(text: &str) -> Result<(Front, &str), FrontError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let none = || "it does not begin with a head between two lines of `---`".to_owned();
-        let rest = text.strip_prefix("---").ok_or_else(none)?;
-        let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n')).ok_or_else(none)?;
+        let rest = text.strip_prefix("---").ok_or(FrontError::None)?.trim_start_matches([' ', '\t', '\r']);
+        let rest = rest.strip_prefix('\n').ok_or(FrontError::None)?;
         let (mut lines, mut at) = (Vec::new(), 0);
         for line in rest.split_inclusive('\n') {
             at += line.len();
@@ -29,21 +48,35 @@ impl Front {
             }
             lines.push(line);
         }
-        Err("its head has no end; put a line of `---` behind it".to_owned())
+        Err(FrontError::Endless)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.field(name).map(|field| &field.value)
     }
 
-    pub(super) fn text(&self, name: &str) -> Option<String> {
+    fn field(&self, name: &str) -> Option<&Field> {
+        self.0.iter().find(|field| field.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn text(&self, name: &str) -> Option<String> {
         match self.get(name)? {
             Value::Text(text) => Some(text.clone()),
             Value::List(_) | Value::Map(_) => None,
         }
     }
 
-    fn read(lines: &[&str]) -> Result<Self, String> {
+    /// A text, also where its signs are those of a list: `[path]` says what to write.
+    pub fn words(&self, name: &str) -> Option<String> {
+        let field = self.field(name)?;
+        let words = match &field.value {
+            Value::Text(text) => text,
+            Value::List(_) | Value::Map(_) => &field.written,
+        };
+        Some(words.clone()).filter(|words| !words.is_empty())
+    }
+
+    fn read(lines: &[&str]) -> Result<Self, FrontError> {
         let mut front = Front::default();
         let mut at = 0;
         while let Some(line) = lines.get(at) {
@@ -53,22 +86,23 @@ impl Front {
             }
             let Some((name, value)) = line.split_once(':').filter(|(name, _)| !name.starts_with([' ', '\t', '-']))
             else {
-                return Err(format!("`{}` in its head is no `name: value`", shown(line)));
+                return Err(FrontError::NoPair(shown(line)));
             };
             let inner = lines[at..].iter().take_while(|line| is_nothing(line) || line.starts_with([' ', '\t', '-']));
             let inner: Vec<&str> = inner.copied().collect();
             at += inner.len();
-            front.0.push((unquoted(name.trim()), value_of(value.trim(), &inner)?));
+            let (name, written) = (unquoted(name.trim()), value.trim().to_owned());
+            front.0.push(Field { name, value: value_of(&written, &inner)?, written });
         }
         Ok(front)
     }
 }
 
-fn value_of(value: &str, inner: &[&str]) -> Result<Value, String> {
+fn value_of(value: &str, inner: &[&str]) -> Result<Value, FrontError> {
     let said: Vec<&str> = inner.iter().copied().filter(|line| !is_nothing(line)).collect();
     if let Some(style) = value.strip_prefix(['|', '>']) {
         if !matches!(style, "" | "-" | "+") {
-            return Err(format!("`{}` in its head is not understood", shown(value)));
+            return Err(FrontError::Unknown(shown(value)));
         }
         let between = if value.starts_with('|') { "\n" } else { " " };
         return Ok(Value::Text(said.iter().map(|line| line.trim()).collect::<Vec<_>>().join(between)));
@@ -91,7 +125,7 @@ fn value_of(value: &str, inner: &[&str]) -> Result<Value, String> {
     map_of(&said).map(Value::Map)
 }
 
-fn map_of(lines: &[&str]) -> Result<Vec<(String, String)>, String> {
+fn map_of(lines: &[&str]) -> Result<Vec<(String, String)>, FrontError> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let outer = lines.iter().map(|line| indent(line)).min().unwrap_or_default();
     let mut map = Vec::<(String, String)>::new();
@@ -103,7 +137,7 @@ fn map_of(lines: &[&str]) -> Result<Vec<(String, String)>, String> {
             continue;
         }
         let Some((name, value)) = line.trim().rsplit_once(':') else {
-            return Err(format!("`{}` in its head is no `name: value`", shown(line)));
+            return Err(FrontError::NoPair(shown(line)));
         };
         let value = value.split(" #").next().unwrap_or_default();
         map.push((unquoted(name.trim()), unquoted(value.trim())));
@@ -135,7 +169,7 @@ mod tests {
 
     #[test]
     fn heads_are_read_as_people_write_them() {
-        let text = "---\nname: a\n# a note\ndescription: \"Says: \\\"hi\\\"\"\nlong: >\n  one\n  two\nlist: [x, 'y']\nitems:\n- p\n- q\n\
+        let text = "--- \nName: a\nhint: [path] [more]\n# a note\ndescription: \"Says: \\\"hi\\\"\"\nlong: >\n  one\n  two\nlist: [x, 'y']\nitems:\n- p\n- q\n\
                     tools:\n  write: false # no\n  \"*\": true\n  bash:\n    git: ask\nempty:\n---\nBody\n---\n";
         let (front, body) = Front::split(text).unwrap();
         let list = |items: &[&str]| Value::List(items.iter().map(|item| (*item).to_owned()).collect());
@@ -146,7 +180,9 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let tools = Value::Map(vec![pair("write", "false"), pair("*", "true"), pair("bash", "…")]);
         assert_eq!(front.get("tools"), Some(&tools));
-        assert_eq!(front.text("empty").as_deref(), Some(""));
+        assert_eq!((front.text("empty").as_deref(), front.words("empty")), (Some(""), None));
+        let words = ["name", "hint", "description"].map(|name| front.words(name).unwrap());
+        assert_eq!(words, ["a", "[path] [more]", "Says: \"hi\""]);
     }
 
     #[test]
