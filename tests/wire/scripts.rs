@@ -5,7 +5,7 @@ use std::process::{Output, Stdio};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tolka_scripted::{Answer, Beat, Script, Scripted};
+use tolka_scripted::{Answer, Beat, Script, Scripted, When};
 
 use crate::cli::{code, stderr, stdout};
 use crate::server::{House, send};
@@ -101,6 +101,29 @@ fn what_nobody_can_allow_is_refused_at_once_and_told_by_the_exit_code() {
     assert_eq!(code(&bench.run(&["x", "--allow", "bash:"])), 2);
 }
 
+/// What a subagent asks is asked of whoever runs its parent.
+#[test]
+fn what_a_subagent_wants_is_decided_in_the_same_way() {
+    let task = json!({ "description": "Touch", "prompt": "Touch it.", "subagent_type": "general" });
+    let touch = json!({ "command": "touch it", "description": "Touches" });
+    for (allow, expected) in [(&["--json"] as &[&str], 3), (&["--json", "--allow", "bash:touch *"], 0)] {
+        let of_child = || When { user: Some("Touch it.".to_owned()), ..When::default() };
+        let bench = Bench::playing([
+            Answer::call("task", task.clone()),
+            Answer::call("bash", touch.clone()).when(of_child()),
+            Answer::text("Tried.").when(of_child()),
+            Answer::text("The subagent tried."),
+        ]);
+        let run = bench.run(&[&["have it done"], allow].concat());
+        let (facts, result) = lines(&run);
+        assert_eq!((code(&run), &result["text"]), (expected, &json!("The subagent tried.")), "{}", stderr(&run));
+        let refused: Vec<_> = result["refused"].as_array().unwrap().iter().map(|one| &one["permission"]).collect();
+        assert_eq!(refused, vec![&json!("bash"); usize::from(expected == 3)]);
+        assert_eq!(bench.house.workspace().join("it").exists(), expected == 0);
+        assert!(facts.iter().all(|fact| fact["session"] == result["session"]), "no other session's facts are mixed in");
+    }
+}
+
 #[test]
 fn a_prompt_comes_from_words_and_from_stdin() {
     let bench = Bench::playing([Answer::text("Yes.").for_ever()]);
@@ -136,6 +159,14 @@ fn every_end_has_its_exit_code() {
     let (_, result) = lines(&run);
     assert_eq!((code(&run), &result["exit"], &result["stop"]), (1, &json!(1), &json!("failed")));
     assert!(result["error"].as_str().is_some_and(|error| !error.is_empty()), "{result}");
+
+    let bench = Bench::playing([Answer::call("list", json!({})).for_ever()]);
+    let config = bench.house.data().with_file_name("tolka.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(config, format!("{text}[limits]\nsteps = 2\n")).unwrap();
+    let run = bench.run(&["--json", "x"]);
+    let (_, result) = lines(&run);
+    assert_eq!((code(&run), &result["stop"]), (5, &json!("max_turn_requests")), "{result}");
 
     let bench = Bench::playing([Answer::beats([Beat::Text("Wait".to_owned()), Beat::Gate("never".to_owned())])]);
     let args = bench.args(&["--json", "x"]);

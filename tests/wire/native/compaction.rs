@@ -99,6 +99,7 @@ fn play_long_task(wire: Wire, sizes: &str) -> (usize, usize) {
             assert!(later.text.contains(&mark) || is_summarised, "{mark}");
         }
     }
+    every_stream_is_what_the_facts_make_it(&talk, &server);
     // What was summarised stays readable.
     let view = get(server.address, &format!("/v1/sessions/{}/view", talk.session)).expect(200).to_string();
     (1..=FILES).for_each(|file| assert!(view.contains(&mark(file)), "{file}"));

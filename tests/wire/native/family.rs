@@ -109,7 +109,7 @@ fn three_work_at_once_and_one_asks_one_fails_and_one_is_cancelled_by_somebody_el
     assert_eq!(asker.told("permission_answered")[0], answered[0]);
 
     let asked = talk.ended("task", "Ask first");
-    assert_eq!((&asked["status"], &asked["meta"]["subagentSessionId"]), (&json!("completed"), &json!(asking)));
+    assert_eq!((&asked["status"], &asked["subagent"]), (&json!("completed"), &json!(asking)));
     assert_eq!(asked["output"]["metadata"]["sessionId"], json!(asking));
     assert!(asked["output"]["output"].as_str().unwrap().starts_with("The command ran.\n\n<task_metadata>"), "{asked}");
     let failed = talk.ended("task", "Break down");
@@ -174,9 +174,16 @@ fn after_a_kill_the_tree_is_right_and_nothing_is_run_again() {
     let script = Script::of([
         to(
             "Split it.",
-            Answer::beats([Beat::Calls(vec![task("Asks", "general", "Ask."), task("Waits", "explore", "Wait.")])]),
+            Answer::beats([Beat::Calls(vec![
+                task("Asks", "general", "Ask."),
+                task("Breaks", "explore", "Break down."),
+                task("Stopped", "general", "Be stopped."),
+                task("Waits", "explore", "Wait."),
+            ])]),
         ),
         to("Ask.", Answer::call("bash", touch("never.txt"))),
+        to("Break down.", Answer::status(400)),
+        to("Be stopped.", Answer::beats([Beat::Text("I wait, ".to_owned()), Beat::Hang])),
         to("Wait.", Answer::beats([Beat::Text("I wait, ".to_owned()), Beat::Hang])),
         to("Go on.", Answer::text("I go on.")),
         to("And you?", Answer::text("Me too.")),
@@ -185,9 +192,15 @@ fn after_a_kill_the_tree_is_right_and_nothing_is_run_again() {
     let server = stage.serve();
     let mut talk = Talk::begin(server.address);
     talk.prompt("Split it.");
-    talk.until_type("permission_asked");
     let waits = child(server.address, &talk.session, "Waits");
     Talk::take_up(server.address, waits.clone()).until_type("text_appended");
+    let stopped = child(server.address, &talk.session, "Stopped");
+    Talk::take_up(server.address, stopped.clone()).until_type("text_appended");
+    post(server.address, &format!("/session/{stopped}/abort"), &json!({})).expect(200);
+    let ended = |talk: &Talk| talk.told("tool_changed").iter().filter(|change| change["status"] == "failed").count();
+    while talk.told("permission_asked").is_empty() || ended(&talk) < 2 {
+        talk.until(|_| true);
+    }
     let tree = |address| -> Vec<Value> {
         let shown = |child: Value| json!([child["id"], child["parent"], child["mode"], child["title"]]);
         children(address, &talk.session).into_iter().map(shown).collect()
@@ -200,13 +213,20 @@ fn after_a_kill_the_tree_is_right_and_nothing_is_run_again() {
     let mut after = Talk::take_up(server.address, talk.session.clone());
     assert_eq!(after.until_type("turn_ended")["data"]["stop"], "interrupted");
     assert_eq!(after.told("permission_answered").len(), 1);
-    for (title, sits) in [("Asks", 0), ("Waits", 1)] {
-        let id = before[sits][0].as_str().unwrap().to_owned();
+    let ends = [
+        ("Asks", "cancelled", "interrupted"),
+        ("Breaks", "failed", "failed"),
+        ("Stopped", "failed", "cancelled"),
+        ("Waits", "cancelled", "interrupted"),
+    ];
+    assert_eq!(before.len(), ends.len());
+    for (one, (title, status, stop)) in before.iter().zip(ends) {
+        let id = one[0].as_str().unwrap().to_owned();
         let task = after.ended("task", title);
-        assert_eq!((&task["status"], &task["meta"]["subagentSessionId"]), (&json!("cancelled"), &json!(id)), "{task}");
-        assert_eq!(before[sits][1]["call"], task["call"]);
+        assert_eq!((&task["status"], &task["subagent"]), (&json!(status), &json!(id)), "{task}");
+        assert_eq!(one[1]["call"], task["call"]);
         let mut child = Talk::take_up(server.address, id);
-        assert_eq!(child.until_type("turn_ended")["data"]["stop"], "interrupted");
+        assert_eq!(child.until_type("turn_ended")["data"]["stop"], stop);
     }
     let asked = stage.provider.requests().len();
     after.prompt("Go on.");
@@ -288,6 +308,81 @@ fn a_subtask_in_a_prompt_is_done_before_the_model_is_asked() {
     let messages = get(server.address, &path).expect(200);
     let shown = &messages[0]["parts"][0];
     assert_eq!((&shown["type"], &shown["agent"], &shown["prompt"]), (&part["type"], &part["agent"], &part["prompt"]));
+}
+
+#[test]
+fn onyx_clients_prompt_a_subagent_by_its_parent() {
+    let script = Script::of([
+        to("Split it.", Answer::beats([Beat::Calls(vec![task("Look", "explore", "Look.")])])),
+        to("Look.", Answer::text("I looked.")),
+        Answer::text("It looked."),
+        to("Look again.", Answer::text("I looked again.")),
+    ]);
+    let stage = Stage::set(Wire::OpenAi, script);
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    let other = Talk::begin(server.address);
+    talk.prompt("Split it.");
+    talk.until_type("turn_ended");
+    let child = child(server.address, &talk.session, "Look");
+    let to_child = |parent: &str, child: &str, body: &Value| {
+        post(server.address, &format!("/api/build/sessions/{parent}/subagents/{child}/send-message"), body)
+    };
+    let content = json!({ "content": "Look again." });
+    to_child(&other.session, &child, &content).expect(404);
+    to_child(&talk.session, &other.session, &content).expect(404);
+    to_child(&talk.session, &child, &json!({ "content": "Look.", "model": "x" })).expect(400);
+    let told = String::from_utf8(to_child(&talk.session, &child, &content).body).unwrap();
+    let packets: Vec<Value> = told
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let said: Vec<&Value> = packets.iter().filter(|packet| packet["type"] == "agent_message_chunk").collect();
+    let words: String = said.iter().map(|packet| packet["content"]["text"].as_str().unwrap()).collect();
+    assert_eq!(words, "I looked again.", "{told}");
+    let (of, meta) = (json!([child, talk.session]), &said[0]["_meta"]);
+    assert_eq!(json!([meta["sessionId"], meta["parentSessionId"]]), of, "{told}");
+    assert_eq!(packets.last().unwrap()["type"], "prompt_response", "{told}");
+}
+
+/// Whoever pays for the parent pays for them.
+#[test]
+fn what_subagents_use_is_counted_in_their_parent_and_once() {
+    let script = Script::of([
+        to(
+            "Split it.",
+            Answer::beats([Beat::Calls(vec![task("One", "explore", "First."), task("Two", "general", "Second.")])]),
+        ),
+        to("First.", Answer::call("list", json!({}))),
+        to("First.", Answer::text("Nothing is there.")),
+        to("Second.", Answer::call("list", json!({}))),
+        to("Second.", Answer::status(400)),
+        Answer::text("One of them failed."),
+        Answer::text("That is all."),
+    ]);
+    let mut script = script;
+    let usage = Some(Counts { input: 100, output: 10, ..Counts::default() });
+    script.answers.iter_mut().for_each(|answer| answer.usage = usage);
+    let stage = Stage::set(Wire::OpenAi, script);
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    for (prompt, answered) in [("Split it.", 5), ("And?", 6)] {
+        talk.prompt(prompt);
+        assert_eq!(talk.until_type("turn_ended")["data"]["stop"], "end_turn");
+        let shown = get(server.address, &format!("/v1/sessions/{}", talk.session)).expect(200);
+        assert_eq!(shown["tokens"], json!({ "input": 100 * answered, "output": 10 * answered }), "{shown}");
+        assert_eq!(shown["cost"]["amount"], json!(f64::from(200 * answered) / 1e6), "{shown}");
+    }
+    let spent: Vec<f64> = talk.told("turn_ended").iter().map(|ended| ended["cost"].as_f64().unwrap()).collect();
+    assert_eq!(spent, [0.001, 0.0002], "a turn has cost what its subagents have");
+    let listed = get(server.address, "/v1/sessions").expect(200);
+    let sum: u64 =
+        listed["sessions"].as_array().unwrap().iter().map(|one| one["tokens"]["input"].as_u64().unwrap()).sum();
+    assert_eq!(sum, 600, "whoever sums the list counts nothing twice: {listed}");
+    let own: Vec<Value> =
+        children(server.address, &talk.session).iter().map(|child| child["tokens"]["input"].clone()).collect();
+    assert_eq!(own, [json!(200), json!(100)], "each knows its own");
 }
 
 /// One at a time, so that the facts come in one order.
