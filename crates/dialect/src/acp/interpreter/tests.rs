@@ -196,6 +196,7 @@ fn every_field_of_a_tool_is_read() {
             ]),
             error: Some("ripgrep execution failed".into()),
             meta: Json::parse(r#"{"terminal_exit": {"exit_code": 1}}"#).ok(),
+            subagent: None,
         }
     );
 }
