@@ -3,6 +3,7 @@
 
 mod beside;
 mod kill;
+mod named;
 mod random;
 mod stage;
 mod tree;

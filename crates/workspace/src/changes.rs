@@ -3,8 +3,10 @@
 //! A look takes the marks that the file system keeps of each file, not its content: 20,000 files cost tens of
 //! milliseconds. No change is missed, since any writing changes them, and the clock has gone on when a look is
 //! done. A mark that changed does not say that the content did: whoever needs to know compares. It sees the files
-//! that the `.gitignore` files of the workspace let through, as checkpoints do, and never `.git`. One that those let
-//! through only now, or no more, has not come or gone by that.
+//! that the `.gitignore` files of the workspace let through, as checkpoints do, those that it is told to look for, and
+//! never `.git`. One that the rules let through only now, or no more, has not come or gone by that.
+
+mod hands;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,6 +20,9 @@ use std::time::{Duration, SystemTime};
 
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use tolka_facts::event::FileOperation;
+
+pub use hands::Watch;
+pub(crate) use hands::noting;
 
 use crate::files::is_leftover;
 
@@ -92,6 +97,25 @@ impl Look {
         Look::at_most(workspace, MOST)
     }
 
+    /// The same, and at these paths from the workspace on, whatever the rules say of them. Blocks.
+    pub fn also_at(workspace: &Path, also: &[PathBuf]) -> Self {
+        let mut look = Look::at(workspace);
+        if look.is_partial {
+            return look;
+        }
+        let is_unseen = |path: &&PathBuf| look.find(path.as_os_str().as_bytes()).is_err();
+        let mark = |path: &PathBuf| Some((path.as_os_str().as_bytes().into(), Mark::at(&look.workspace.join(path))?));
+        let more: Vec<(Box<[u8]>, Mark)> = also.iter().filter(is_unseen).filter_map(mark).collect();
+        if !more.is_empty() {
+            settle(&more);
+            look.files.extend(more);
+            look.files.sort_unstable_by(|one, other| one.0.cmp(&other.0));
+            look.files.dedup_by(|one, other| one.0 == other.0);
+            look.done = just_before(SystemTime::now());
+        }
+        look
+    }
+
     fn at_most(workspace: &Path, most: usize) -> Self {
         let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
         let workspace = &real;
@@ -134,8 +158,17 @@ impl Look {
 
     /// Whether a file that it saw was there as it is before that time already.
     pub fn is_older(&self, path: &str, time: SystemTime) -> bool {
-        let found = self.files.binary_search_by(|(known, _)| (**known).cmp(path.as_bytes()));
-        found.is_ok_and(|at| self.files[at].1.changed < just_before(time))
+        self.find(path.as_bytes()).is_ok_and(|at| self.files[at].1.changed < just_before(time))
+    }
+
+    /// Whether a change up to a later look was made by our own hands alone, which somebody else tells.
+    pub fn is_told_elsewhere(&self, now: &Look, changed: &Changed, watch: &Watch) -> bool {
+        let mark = |look: &Look| look.find(changed.path.as_bytes()).ok().map(|at| look.files[at].1);
+        watch.explains(&self.workspace.join(&changed.path), mark(self), mark(now))
+    }
+
+    fn find(&self, path: &[u8]) -> Result<usize, usize> {
+        self.files.binary_search_by(|(known, _)| (**known).cmp(path))
     }
 
     /// There were too many files: only changes of files that both looks saw are told.

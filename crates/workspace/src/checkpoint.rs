@@ -30,6 +30,8 @@ mod space;
 mod store;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -209,6 +211,17 @@ impl Checkpoints {
         let git = self.reader(workspace, &[commit], &halt).await?.git;
         let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
         contents::read(&git, commit, &paths, &halt).await
+    }
+
+    /// The paths of a workspace that are saved whatever its rules say: its repository tracks them, or a restore made them.
+    /// Some may not be there. Blocks.
+    pub fn beyond_rules(&self, workspace: &Path) -> Vec<PathBuf> {
+        let held = match Place::left(workspace, &self.data) {
+            Ok(Some(place)) => seed::held(&place.store),
+            Ok(None) | Err(_) => Vec::new(),
+        };
+        let tracked = seed::tracked(workspace).unwrap_or_default();
+        held.into_iter().chain(tracked).map(|path| OsString::from_vec(path).into()).collect()
     }
 
     fn shared(&self, place: &Place) -> Shared {

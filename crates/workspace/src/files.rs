@@ -11,6 +11,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use crate::changes;
 use crate::folder::{Folder, FolderError, Found};
 pub use write::is_leftover;
 pub(crate) use write::{holds, part_name, take_after};
@@ -149,13 +150,13 @@ impl Files {
     /// anything else there is left alone and refused. Keeps the mode of a file that is there.
     pub fn write(&self, path: &str, bytes: &[u8], before: Option<&[u8]>) -> Result<(), FileError> {
         let path = self.relative(path)?;
-        write::write(&self.folder, &path, bytes, before, None)
+        self.noting(&path, || write::write(&self.folder, &path, bytes, before, None))
     }
 
     /// A file that was not there, with a mode if it takes the place of another.
     pub(crate) fn write_new(&self, path: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), FileError> {
         let path = self.relative(path)?;
-        write::write(&self.folder, &path, bytes, None, mode)
+        self.noting(&path, || write::write(&self.folder, &path, bytes, None, mode))
     }
 
     /// What may be done with a file, if it is there.
@@ -167,7 +168,7 @@ impl Files {
     /// Removes a file, if it is still what the caller believes; of a link, the link.
     pub fn remove(&self, path: &str, before: &[u8]) -> Result<(), FileError> {
         let path = self.relative(path)?;
-        write::remove(&self.folder, &path, before)
+        self.noting(&path, || write::remove(&self.folder, &path, before))
     }
 
     /// Where a link leads, if one is at the path itself; what it leads to is not looked at.
@@ -179,7 +180,11 @@ impl Files {
     /// Removes a link, if it still leads where the caller believes.
     pub fn remove_link(&self, path: &str, target: &Path) -> Result<(), FileError> {
         let path = self.relative(path)?;
-        write::remove_link(&self.folder, &path, target)
+        self.noting(&path, || write::remove_link(&self.folder, &path, target))
+    }
+
+    fn noting<T>(&self, path: &str, work: impl FnOnce() -> T) -> T {
+        changes::noting(&[self.real.join(path)], work)
     }
 }
 

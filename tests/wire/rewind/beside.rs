@@ -3,8 +3,9 @@
 use serde_json::json;
 use tolka_scripted::{Answer, Beat, Call, When};
 
-use super::stage::{Rewinds, Stage, bash, names, prompts, put};
+use super::stage::{Rewinds, Stage, bash, names, prompts, put, write};
 use crate::native::stage::Talk;
+use crate::server::until;
 
 /// What the model does for whoever's prompt has this word.
 fn rehearse(stage: &Stage, word: &str, calls: Vec<Call>) {
@@ -59,6 +60,59 @@ fn what_both_touched_is_kept_and_shown_and_the_other_is_told_what_moved() {
     // And it can be taken back.
     one.unrewind();
     assert_eq!(std::fs::read_to_string(folder.join("ours")).unwrap(), both);
+}
+
+/// A command takes its time, and meanwhile another session's tools write: each has its own.
+#[test]
+fn what_the_others_tools_write_while_a_command_runs_is_the_others() {
+    let stage = Stage::set();
+    let folder = stage.workspace();
+    for name in ["mine", "theirs", "ours"] {
+        put(&folder, name, "at first\n");
+    }
+    put(&folder, ".gitignore", "ignored-*\n");
+    let server = stage.serve();
+    let (mut one, mut two) = (Talk::begin(server.address), Talk::begin(server.address));
+    // The command goes on when the other session is done.
+    let command =
+        "echo one > mine; echo one > ours; touch ignored-begun; until test -e ignored-done; do sleep 0.02; done";
+    rehearse(&stage, "alpha", vec![bash(command)]);
+    let read = |path: &str| Call::new("read", json!({ "filePath": path }));
+    let calls = ["theirs", "ours"].map(|path| [read(path), write(path, "two\n")]).concat();
+    rehearse(&stage, "beta", [calls, vec![write("new", "two\n")]].concat());
+    one.prompt("alpha");
+    until("the command to run", || folder.join("ignored-begun").exists().then_some(()));
+    two.prompt("beta");
+    two.until_type("turn_ended");
+    put(&folder, "ignored-done", "");
+    one.until_type("turn_ended");
+    let told = |talk: &Talk| -> Vec<String> {
+        let told = talk.told("file_changed").into_iter().map(|change| change["path"].as_str().unwrap().to_owned());
+        let mut told: Vec<String> = told.map(|path| path.rsplit('/').next().unwrap().to_owned()).collect();
+        told.sort_unstable();
+        told
+    };
+    assert_eq!(
+        (told(&one), told(&two)),
+        (vec!["mine".into(), "ours".into()], vec!["new".into(), "ours".into(), "theirs".into()])
+    );
+
+    let kept = |done: &serde_json::Value| -> Vec<(String, String)> {
+        let text = |entry: &serde_json::Value, name: &str| entry[name].as_str().unwrap().to_owned();
+        let kept = done["kept"].as_array().unwrap().iter();
+        kept.map(|entry| (text(entry, "path"), text(entry, "why"))).collect()
+    };
+    let pair = |path: &str, why: &str| (path.to_owned(), why.to_owned());
+    let done = one.rewind(&prompts(&one)[0].clone(), "both");
+    assert_eq!(names(&done["files"]), ["mine"], "{done}");
+    assert_eq!(kept(&done), [pair("new", "not_ours"), pair("ours", "conflict"), pair("theirs", "not_ours")]);
+    one.unrewind();
+    let done = two.rewind(&prompts(&two)[0].clone(), "both");
+    assert_eq!(names(&done["files"]), ["new", "theirs"], "{done}");
+    assert_eq!(kept(&done), [pair("ours", "conflict")]);
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+    let expected = [Some("one\n"), Some("at first\n"), Some("two\n"), None].map(|text| text.map(str::to_owned));
+    assert_eq!(["mine", "theirs", "ours", "new"].map(text), expected);
 }
 
 #[test]

@@ -32,6 +32,7 @@ use super::modes::Modes;
 use super::plan::Rules;
 use super::store::Keep;
 use super::{CheckpointError, Checkpoints, Kept, Plan, Step, seed, space};
+use crate::changes::noting;
 use crate::folder::{Folder, FolderError};
 
 /// How long it may take to look up what is to be done, and to wait for a save that runs.
@@ -65,6 +66,7 @@ impl Checkpoints {
         let (stop, Reader { git, place }) = (Stop::default(), reader);
         let (stopped, folder, key) = (stop.0.clone(), place.workspace, format!("{}{}", plan.target, plan.now));
         let store = Git { dir: git.dir.clone(), index: git.index.clone(), workspace: git.dir.clone() };
+        let written: Vec<PathBuf> = paths.iter().map(|path| folder.join(path)).collect();
         let made = plan.steps.iter().filter(|step| step.operation == FileOperation::Create);
         let (at, made): (PathBuf, Vec<PathBuf>) = (folder.clone(), made.map(|step| step.path.clone()).collect());
         let fates = blocking(move || {
@@ -72,7 +74,8 @@ impl Checkpoints {
                 store.moved();
             }
             let root = Folder::open(&folder).map_err(|error| unusable(folder, error))?;
-            let fates = Carry::new(&root, &store, key, stopped, &modes)?.out(&tasks, &stays);
+            let carry = Carry::new(&root, &store, key, stopped, &modes)?;
+            let fates = noting(&written, || carry.out(&tasks, &stays));
             let hidden = Rules::around(&at, &made).hidden(&made);
             if seed::hold(&store.dir, hidden)?
                 && let Some(store) = alone.as_mut()

@@ -56,6 +56,25 @@ fn every_change_is_told_and_nothing_else() {
     assert_eq!(told(&before, &house.workspace), expected.map(|(path, operation)| (path.to_owned(), operation)));
 }
 
+#[test]
+fn what_it_is_told_to_look_for_is_seen_though_it_is_ignored() {
+    use FileOperation::{Create, Delete, Update};
+    let house = House::new();
+    house.write(".gitignore", "*.log\n");
+    for path in ["a.log", "gone.log", "same.log", "other.log", "b"] {
+        house.write(path, path);
+    }
+    let also = ["a.log", "gone.log", "same.log", "new.log", "b", "a.log"].map(Into::into);
+    let before = Look::also_at(&house.workspace, &also);
+    for path in ["a.log", "other.log", "new.log", "b"] {
+        house.write(path, "changed");
+    }
+    fs::remove_file(house.workspace.join("gone.log")).unwrap();
+    let changes = before.changes(&Look::also_at(&house.workspace, &also));
+    let told: Vec<_> = changes.iter().map(|changed| (changed.path.as_str(), changed.operation)).collect();
+    assert_eq!(told, [("a.log", Update), ("b", Update), ("gone.log", Delete), ("new.log", Create)]);
+}
+
 /// What comes into sight, or goes out of it, has not come or gone.
 #[test]
 fn other_rules_of_what_is_ignored_make_and_delete_nothing() {

@@ -10,6 +10,7 @@ use tolka_workspace::diff::{self, Diff};
 use tolka_workspace::limits;
 
 use super::act::{Act, Stop};
+use super::hidden::real_path;
 use super::memory::Memory;
 use crate::Teller;
 
@@ -136,8 +137,11 @@ impl Act<'_> {
 }
 
 impl Hand {
-    /// Tells a change that is on the disk.
+    /// Tells a change that a tool has made on the disk, by where the file is, whatever links lead there: a checkpoint knows
+    /// it by that.
     pub(super) async fn made(&self, change: &Change) -> Result<(), Stop> {
+        let path = self.real(&change.path);
+        let change = &Change { path, ..change.clone() };
         let size = |side: &Option<Content>| side.as_ref().map_or(0, |content| content.blob.size);
         match size(&change.before).max(size(&change.after)) > limits::KEPT {
             true => self.changed_somehow(&change.path, change.operation()).await,
@@ -179,6 +183,11 @@ impl Hand {
             diff: None,
         };
         Ok(self.teller.tell(Draft::agent(fact)).await?)
+    }
+
+    /// Of what has just been written or removed.
+    pub(super) fn real(&self, path: &str) -> String {
+        real_path(&self.workspace, path).unwrap_or_else(|| path.to_owned())
     }
 
     fn absolute(&self, path: &str) -> String {

@@ -41,7 +41,7 @@ async fn unlink(act: &Act<'_>, path: String, target: PathBuf) -> Result<Done, St
     act.effect(async move {
         let gone = named.clone();
         blocking(move || Files::open(&workspace)?.remove_link(&gone, &target)).await??;
-        hand.changed_somehow(&named, FileOperation::Delete).await
+        hand.changed_somehow(&hand.real(&named), FileOperation::Delete).await
     })
     .await?;
     let metadata = map(json!({ "filepath": act.absolute(&path), "diff": "", "truncated": false }));

@@ -1,10 +1,11 @@
 //! What a command, or a program that was asked to do something, changed: found by looking before and after it.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use tolka_facts::Draft;
 use tolka_facts::event::{FileOperation, Noticed, Severity};
-use tolka_workspace::changes::{Changed, Look};
+use tolka_workspace::changes::{Changed, Look, Watch};
 use tolka_workspace::files::Files;
 use tolka_workspace::limits;
 use tolka_workspace::obeyed::Obeyed;
@@ -20,6 +21,9 @@ const MOST: usize = 1_000;
 pub(in super::super) struct Before<'a> {
     act: &'a Act<'a>,
     look: Look,
+    watch: Watch,
+    /// Looked at though they may be ignored: checkpoints have them.
+    also: Vec<PathBuf>,
     /// What is known to be in files that were read or changed before.
     kept: HashMap<String, Content>,
     obeyed: Obeyed,
@@ -29,21 +33,28 @@ impl<'a> Before<'a> {
     pub(in super::super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
         let workspace = act.workspace();
         let memory = act.tools.memory.clone();
-        let look = move |_| (Look::at(&workspace), memory.kept(&workspace), Obeyed::at(&workspace));
-        let (look, kept, obeyed) = act.looking(look).await?;
-        Ok(Before { act, look, kept, obeyed })
+        let checkpoints = act.tools.settings.checkpoints.clone();
+        let watch = Watch::begin();
+        let look = move |_| {
+            let also = checkpoints.map(|checkpoints| checkpoints.beyond_rules(&workspace)).unwrap_or_default();
+            (Look::also_at(&workspace, &also), also, memory.kept(&workspace), Obeyed::at(&workspace))
+        };
+        let (look, also, kept, obeyed) = act.looking(look).await?;
+        Ok(Before { act, look, watch, also, kept, obeyed })
     }
 
     /// Gives back what the model should know of it.
     pub(in super::super) async fn tell_changes(self, asking: Asking) -> Result<Option<String>, Stop> {
-        let Before { act, look, kept, obeyed } = self;
+        let Before { act, look, watch, also, kept, obeyed } = self;
         // First: somebody may be about to use git.
         let note = guarded::look_after(act, obeyed, asking).await?;
         let workspace = act.workspace();
         let found = act.doing(move || {
-            let now = Look::at(&workspace);
+            let now = Look::also_at(&workspace, &also);
             let is_partial = look.is_partial() || now.is_partial();
-            (look.changes(&now), is_partial, look)
+            let mut changes = look.changes(&now);
+            changes.retain(|changed| !look.is_told_elsewhere(&now, changed, &watch));
+            (changes, is_partial, look)
         });
         let (changes, is_partial, look) = found.await?;
         let left_out = changes.len().saturating_sub(MOST);
