@@ -105,16 +105,16 @@ pub(crate) const CARRIAGE: &CarriageTable = &[
     (
         "rewound",
         Partly(
-            &["file.watcher.updated", "session.updated", "session.diff"],
-            "what was kept and why, and the checkpoints, but for the one before; `revert` is the first message that is \
-             hidden",
+            &["file.watcher.updated", "session.updated", "session.diff", "tui.toast.show"],
+            "what others changed alone, and of very many what was kept; the checkpoints, but for the one before; `revert` \
+             is the first message that is hidden",
         ),
     ),
     (
         "unrewound",
         Partly(
-            &["file.watcher.updated", "session.updated", "session.diff"],
-            "what was kept and why, and the checkpoints",
+            &["file.watcher.updated", "session.updated", "session.diff", "tui.toast.show"],
+            "what others changed alone, and of very many what was kept; the checkpoints",
         ),
     ),
     ("message_hidden", Whole(&["message.removed"])),

@@ -246,8 +246,14 @@ impl<'a> Telling<'a> {
             Event::CompactionStarted(e) => self.compaction_started(e),
             Event::CompactionEnded(e) => self.compaction_ended(e),
             Event::CheckpointSaved(e) => self.saved(e),
-            Event::Rewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
-            Event::Unrewound(e) => self.moved_back(e.changes.as_ref(), e.total.as_ref()),
+            Event::Rewound(e) => {
+                self.moved_back(e.changes.as_ref(), e.total.as_ref());
+                self.kept(&e.kept);
+            }
+            Event::Unrewound(e) => {
+                self.moved_back(e.changes.as_ref(), e.total.as_ref());
+                self.kept(&e.kept);
+            }
             Event::RewindFailed(e) => {
                 let title = "Nothing was taken back";
                 self.event("tui.toast.show", json!({ "title": title, "message": e.message, "variant": "error" }));

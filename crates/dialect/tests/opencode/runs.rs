@@ -497,16 +497,21 @@ impl Stage {
             24 => self.tell(CheckpointSaved::of("c1".into(), 2)),
             // Nothing is taken back while a turn runs.
             _ if self.turn.is_some() => {}
-            25 => self.tell(Unrewound { changes: Some(changes(1)), ..Unrewound::to("c1".into()) }),
+            25 => self.tell(Unrewound { changes: Some(changes(1)), kept: kept(), ..Unrewound::to("c1".into()) }),
             _ => {
                 let started = self.run.facts.iter().rev().find(|fact| matches!(fact.event, Event::TurnStarted(_)));
                 if let (Some(from), Some(message)) = (started.map(|fact| fact.seq), self.past.last().cloned()) {
                     let (before, total) = (Some("c2".into()), Some(changes(0)));
-                    self.tell(Rewound { before, total, ..Rewound::to(message, from, "c1".into()) });
+                    self.tell(Rewound { before, total, kept: kept(), ..Rewound::to(message, from, "c1".into()) });
                 }
             }
         }
     }
+}
+
+fn kept() -> Vec<KeptFile> {
+    let file = |path: &str, why| KeptFile { path: path.into(), why };
+    vec![file("a", KeptWhy::Conflict), file("two\nlines", KeptWhy::NotOurs), file("two\nlines", KeptWhy::NotSaved)]
 }
 
 fn changes(lines: u64) -> Changes {

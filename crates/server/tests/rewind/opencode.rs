@@ -75,6 +75,31 @@ async fn undo_undo_redo_redo() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn clients_are_told_what_a_revert_and_its_undo_kept() {
+    let shop = Shop::open().await;
+    let (session, [_, second], _) = two_turns(&shop).await;
+    shop.put("mine.txt", "mine\n");
+    let toasts = async || {
+        let path = format!("/v1/sessions/{session}/events?dialect=opencode&format=json&limit=1000");
+        let page = ok(&shop.get(&path).await);
+        let frames = page["events"].as_array().unwrap().iter().map(|event| event["data"].clone());
+        frames.filter(|frame| frame["type"] == "tui.toast.show").map(|frame| frame["properties"].clone()).collect()
+    };
+    shop.revert(&session, &second).await;
+    assert_eq!(toasts().await, [] as [Value; 0], "what no turn touched is no news");
+    shop.unrevert(&session).await;
+    shop.put("a.txt", "mine\n");
+    shop.revert(&session, &second).await;
+    let kept = |message: &str| json!({ "title": "A file was kept", "message": message, "variant": "warning" });
+    assert_eq!(toasts().await, [kept("a.txt (somebody else changed it too)")]);
+    assert_eq!(shop.texts(FILES), [some("mine\n"), None]);
+    shop.put("made/b.txt", "mine\n");
+    shop.unrevert(&session).await;
+    let told: Vec<Value> = toasts().await;
+    assert_eq!(told[1..], [kept("made/b.txt (somebody else changed it too)")]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_answer_means_its_prompt() {
     let shop = Shop::open().await;
     let (session, [_, second], [_, other]) = two_turns(&shop).await;

@@ -1,11 +1,16 @@
 //! What changed in the workspace: by a turn, by going back, by others.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::json;
-use tolka_facts::event::{Changes, CheckpointSaved, FileOperation, FileStat, Moment};
+use tolka_facts::event::{Changes, CheckpointSaved, FileOperation, FileStat, KeptFile, KeptWhy, Moment};
 
 use super::Telling;
 use super::message::Place;
+
+/// Files that a toast names.
+const NAMED: usize = 5;
 
 /// As `session.diff` and the summary of a user's message list it, by its path in the workspace.
 #[derive(Serialize)]
@@ -67,6 +72,31 @@ impl Telling<'_> {
         self.session_diff(total);
     }
 
+    /// The answer to a revert has no place for it. Files that no turn touched stay by promise, and are no news.
+    pub(super) fn kept(&mut self, kept: &[KeptFile]) {
+        let why = |why: KeptWhy| match why {
+            KeptWhy::Conflict => Some("somebody else changed it too"),
+            KeptWhy::NotOurs => None,
+            KeptWhy::Moved => Some("it changed meanwhile"),
+            KeptWhy::NotSaved => Some("it is in no checkpoint"),
+            KeptWhy::Refused => Some("it could not be written or removed"),
+            KeptWhy::NoRoom => Some("the disk is full"),
+        };
+        let told: Vec<String> =
+            kept.iter().filter_map(|file| Some(format!("{} ({})", in_a_line(&file.path), why(file.why)?))).collect();
+        if told.is_empty() {
+            return;
+        }
+        let title =
+            if told.len() == 1 { "A file was kept".to_owned() } else { format!("{} files were kept", told.len()) };
+        let more = match told.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        let message = format!("{}{more}", told[..told.len().min(NAMED)].join(", "));
+        self.event("tui.toast.show", json!({ "title": title, "message": message, "variant": "warning" }));
+    }
+
     pub(super) fn files_moved(&mut self, changes: &Changes) {
         for stat in &changes.files {
             let event = match stat.operation {
@@ -88,4 +118,9 @@ impl Telling<'_> {
     fn absolute(&self, path: &str) -> String {
         crate::path::absolute(path, &self.tip.head.workspace)
     }
+}
+
+/// A name may hold what would be a line of its own.
+fn in_a_line(path: &str) -> Cow<'_, str> {
+    if path.chars().any(char::is_control) { format!("{path:?}").into() } else { path.into() }
 }
