@@ -11,7 +11,7 @@ use crate::cli::{code, stderr, stdout};
 use crate::demo::terminal;
 use crate::http::{call, get};
 use crate::recording::short_turn;
-use crate::server::House;
+use crate::server::{House, until};
 
 fn notes(house: &House) -> Option<String> {
     fs::read_to_string(house.workspace().join("notes.txt")).ok()
@@ -90,8 +90,11 @@ fn each_session_takes_back_its_own_and_conflicts_are_shown_and_kept() {
         assert!(stdout(&gone).starts_with("1 file changed:\n  delete  notes.txt"), "{}", stdout(&gone));
         assert_eq!(notes(&house), None);
         if let Some(server) = &server {
-            let told = get(server.address, &format!("/v1/sessions/{two}/events?format=json&limit=1000")).expect(200);
-            assert!(told.to_string().contains("files_moved"), "the other session's clients learn of it");
+            // Whoever asked does not wait for it.
+            until("the other session's clients to learn of it", || {
+                let path = format!("/v1/sessions/{two}/events?format=json&limit=1000");
+                get(server.address, &path).expect(200).to_string().contains("files_moved").then_some(())
+            });
         }
         drop(server);
     }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::Deref;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -83,6 +84,19 @@ impl Shop {
     pub(crate) async fn facts_of(&self, session: &str, kind: &str) -> Vec<Value> {
         let facts = self.facts(session).await;
         facts.into_iter().filter(|fact| fact["type"] == kind).map(|fact| fact["data"].clone()).collect()
+    }
+
+    /// The same when there are so many, which others tell beside what was asked for.
+    pub(crate) async fn facts_until(&self, session: &str, kind: &str, many: usize) -> Vec<Value> {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let facts = self.facts_of(session, kind).await;
+            assert!(facts.len() <= many && Instant::now() < deadline, "{facts:?}");
+            if facts.len() == many {
+                return facts;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// The ids of the messages that an OpenCode client lists.

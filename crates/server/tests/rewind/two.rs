@@ -16,8 +16,7 @@ async fn what_both_touched_is_kept_and_the_other_is_told_what_moved() {
     assert_eq!(shop.texts(names), [None, some("two\n"), some("two\n")]);
     let rewound = shop.facts_of(&one, "rewound").await.remove(0);
     assert_eq!(kept(&rewound), [("other.txt", "not_ours"), ("shared.txt", "conflict")]);
-    let moved = shop.facts_of(&two, "files_moved").await;
-    assert_eq!(moved.len(), 1);
+    let moved = shop.facts_until(&two, "files_moved", 1).await;
     assert_eq!(moved[0]["by"], one.as_str());
     assert_eq!(moved[0]["changes"]["files"][0]["path"], "own.txt");
     assert_eq!(moved[0]["changes"]["count"], 1);
@@ -25,7 +24,7 @@ async fn what_both_touched_is_kept_and_the_other_is_told_what_moved() {
 
     shop.unrevert(&one).await;
     assert_eq!(shop.texts(names), [some("one\n"), some("two\n"), some("two\n")]);
-    assert_eq!(shop.facts_of(&two, "files_moved").await.len(), 2);
+    shop.facts_until(&two, "files_moved", 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
