@@ -142,6 +142,7 @@ impl From<SessionError> for Fault {
             SessionError::QueueFull { .. } => Fault::TooMany(message),
             SessionError::AlreadyAnswered(_)
             | SessionError::Busy
+            | SessionError::Waiting(_)
             | SessionError::NoCheckpoint(_)
             | SessionError::NothingToUndo
             | SessionError::NotTheLast(_)

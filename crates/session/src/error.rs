@@ -45,6 +45,11 @@ pub enum SessionError {
     BadPicture { block: usize, problem: String },
     #[error("a turn runs, or a restore; wait for its end or cancel it, then try again")]
     Busy,
+    #[error(
+        "the turn of {0} has not begun: it waits for its checkpoint, or for what comes before it; wait too, or drop it from \
+         the queue"
+    )]
+    Waiting(MessageId),
     #[error("no message {0} is in this session")]
     NoSuchMessage(MessageId),
     #[error("{0} is no checkpoint of this session")]

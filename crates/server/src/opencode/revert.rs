@@ -28,7 +28,7 @@ pub(super) enum Refused {
 impl Refused {
     fn of(session: &SessionId, error: SessionError) -> Self {
         match error {
-            SessionError::Busy => Refused::Busy(session.clone()),
+            SessionError::Busy | SessionError::Waiting(_) => Refused::Busy(session.clone()),
             other => Refused::Other(other.into()),
         }
     }

@@ -15,4 +15,5 @@ mod parts;
 mod reader;
 mod shop;
 mod two;
+mod waiting;
 mod worker;

@@ -34,7 +34,7 @@ pub(super) fn undone(tip: &Tip, undo: Undo) -> Result<(u64, Option<String>), Ses
 
 impl History {
     pub(super) async fn step_to(&self, tip: &Tip, message: MessageId, what: What) -> Result<Step, SessionError> {
-        let from = self.turn_in_sight(&message).await?;
+        let from = self.turn_in_sight(tip, &message).await?;
         let rewinds = of_conversation(&tip.rewinds);
         let target = match what {
             What::Conversation => None,

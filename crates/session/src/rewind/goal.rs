@@ -24,7 +24,7 @@ impl History {
     pub(crate) async fn goal(&self, tip: &Tip, request: &RewindRequest) -> Result<Goal, SessionError> {
         let (seq, checkpoint) = match &request.to {
             Target::Message(message) => {
-                let seq = self.turn_in_sight(message).await?;
+                let seq = self.turn_in_sight(tip, message).await?;
                 (seq, self.checkpoint_of_turn(seq, request.what).await?)
             }
             Target::Checkpoint(commit) => (self.named(commit).await?, Some(commit.clone())),
@@ -47,7 +47,10 @@ impl History {
     }
 
     /// The same of one that is not hidden for good. What was saved before it can still be named.
-    pub(super) async fn turn_in_sight(&self, message: &MessageId) -> Result<u64, SessionError> {
+    pub(super) async fn turn_in_sight(&self, tip: &Tip, message: &MessageId) -> Result<u64, SessionError> {
+        if tip.queue.iter().any(|queued| queued.prompt.message == *message) {
+            return Err(SessionError::Waiting(message.clone()));
+        }
         match self.mark(Mark::Hidden(message)).await? {
             Some(_) => Err(SessionError::NoSuchMessage(message.clone())),
             None => self.turn_of(message).await,

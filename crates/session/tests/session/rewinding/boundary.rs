@@ -99,3 +99,47 @@ async fn a_message_that_is_hidden_for_good_is_no_place_to_go_to() {
     desk.rewind(&session, request).await.unwrap();
     assert_eq!(studio.tree(), files(&[(A, "one")]), "what was saved before it can be named");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_clients_that_go_back_at_once_one_does_and_the_other_is_told() {
+    let studio = Studio::new();
+    let (session, [one, two, _]) = three(&studio).await;
+    let first = studio.rewind(&session, &one, What::Both);
+    let second = studio.rewind(&session, &two, What::Both);
+    let (first, second) = tokio::join!(first, second);
+    let (done, tree) = match (first, second) {
+        (Ok(done), Err(SessionError::Busy)) => (done, files(&[])),
+        (Err(SessionError::Busy), Ok(done)) => (done, files(&[(A, "one")])),
+        both => panic!("{both:?}"),
+    };
+    assert_eq!(studio.tree(), tree);
+    let undo = |seq: u64| studio.world.desk.unrewind(&session, Undo::This(seq), Overwrite::Nothing);
+    let (first, second) = tokio::join!(undo(done.seq), undo(done.seq));
+    assert_eq!(usize::from(first.is_ok()) + usize::from(second.is_ok()), 1, "{first:?} {second:?}");
+    assert_eq!(studio.tree(), files(&[(A, "three")]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_rewind_took_back_comes_again_after_more_prompts_and_goes_once_more() {
+    let studio = Studio::new();
+    let session = studio.session().await;
+    studio.turn(&session, "a.txt=one").await;
+    let second = studio.turn(&session, "a.txt=two; b.txt=two").await;
+    let rewound = studio.rewind(&session, &second, What::Both).await.unwrap();
+    studio.write("mine", "mine");
+    studio.turn(&session, "a.txt=three; c.txt=three").await;
+    let after = studio.tree();
+    let desk = &studio.world.desk;
+    assert!(matches!(studio.unrewind(&session).await, Err(SessionError::NothingToUndo)));
+    let before = Target::Checkpoint(rewound.before.clone().unwrap());
+    let request = RewindRequest { to: before, what: What::Files, overwrite: Overwrite::Nothing };
+    let again = desk.rewind(&session, request).await.unwrap();
+    assert_eq!(studio.tree(), files(&[(A, "two"), ("b.txt", "two"), ("mine", "mine")]));
+    assert_eq!(super::kept(&again.kept), [("mine", tolka_facts::event::KeptWhy::NotOurs)]);
+    studio.unrewind(&session).await.unwrap();
+    assert_eq!(studio.tree(), after);
+    // And once more, from there.
+    let to = Target::Checkpoint(again.before.unwrap());
+    desk.rewind(&session, RewindRequest { to, what: What::Files, overwrite: Overwrite::Nothing }).await.unwrap();
+    assert_eq!(studio.tree(), after, "it is there");
+}
