@@ -65,9 +65,20 @@ fn checkpoints_are_listed_and_shown() {
     let of_session = json_of(&house.run(&["checkpoints", "list", "--json", "--session", &session]));
     assert_eq!(of_session["stores"][0]["orphan"], false);
     assert!(of_session["stores"][0]["bytes"].as_u64().unwrap() > 1000);
-    assert_eq!(json_of(&house.run(&["checkpoints", "list", "--json", "--session", "ses_other"]))["stores"], json!([]));
-    let elsewhere = house.run(&["checkpoints", "list", "--json", "--workspace", "/"]);
-    assert_eq!(json_of(&elsewhere)["stores"], json!([]));
+    for (unknown, says) in [
+        (&["--session", "ses_other"] as &[&str], "no checkpoints of a session `ses_other`;"),
+        (&["--workspace", "/none"], "no checkpoints in /none;"),
+        (
+            &["--workspace", "/none", "--session", &session],
+            &format!("no checkpoints of a session `{session}` in /none;"),
+        ),
+    ] {
+        for json in [&[] as &[&str], &["--json"]] {
+            let refused = house.run(&[&["checkpoints", "list"], unknown, json].concat());
+            assert_eq!((code(&refused), stdout(&refused).as_str()), (1, ""), "{unknown:?}");
+            assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+        }
+    }
 
     let first = &names(&house)[0];
     let shown = stdout(&house.run(&["checkpoints", "show", &first[..8], "--diff"]));
@@ -79,6 +90,29 @@ fn checkpoints_are_listed_and_shown() {
         let refused = house.run(&["checkpoints", "show", name]);
         assert_eq!(code(&refused), 1);
         assert!(stderr(&refused).contains(says), "{}", stderr(&refused));
+    }
+}
+
+/// A name may hold what would be a line of its own, or turn what stands before it.
+#[test]
+fn a_name_makes_no_lines_of_its_own() {
+    let house = House::new();
+    let (forged, turned) = ("x\n  delete  everything", "a\u{202e}b");
+    session_that_writes(&house, &["one\n"]);
+    for name in [forged, turned] {
+        fs::write(house.workspace().join(name), "mine\n").unwrap();
+    }
+    let first = names(&house).remove(0);
+    let preview = stdout(&house.run(&["checkpoints", "restore", &first, "--preview"]));
+    // What is there before a restore is saved.
+    assert_eq!(code(&house.run(&["checkpoints", "restore", &first, "--yes"])), 0);
+    let all = names(&house);
+    let shown: String = all.iter().map(|name| stdout(&house.run(&["checkpoints", "show", name, "--diff"]))).collect();
+    for (said, before) in [(&shown, "  create  "), (&preview, "  ")] {
+        for quoted in [r#""x\n  delete  everything""#, r#""a\u{202e}b""#] {
+            assert!(said.lines().any(|line| line.starts_with(&format!("{before}{quoted}"))), "{said}");
+        }
+        assert!(!said.lines().any(|line| line.starts_with("  delete  everything")), "{said}");
     }
 }
 

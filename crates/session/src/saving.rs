@@ -9,6 +9,7 @@ use std::time::Duration;
 use tolka_facts::event::{Noticed, PromptQueued, Severity, TurnStarted};
 use tolka_facts::{Block, Draft, Head, SessionId, TurnId};
 use tolka_workspace::checkpoint::LeftOut;
+use tolka_workspace::names::shown;
 use tolka_workspace::{CheckpointError, Checkpoints, Save, Saved};
 
 use crate::family::parent_of;
@@ -134,7 +135,7 @@ pub(crate) fn left_out(files: &[LeftOut]) -> Draft {
     let mut words = "They are too large or cannot be read, and a rewind leaves them as they are:".to_owned();
     for (index, file) in files.iter().take(LISTED).enumerate() {
         let comma = if index == 0 { "" } else { "," };
-        let _ = write!(words, "{comma} {} ({} bytes)", file.path.display(), file.size);
+        let _ = write!(words, "{comma} {} ({} bytes)", shown(&file.path), file.size);
     }
     match files.len().saturating_sub(LISTED) {
         0 => words.push('.'),

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use tolka_facts::event::{FileOperation, PlanStatus, Stop};
 use tolka_facts::{Event, Fact, NoBlobs, Tip, ToolStatus};
+use tolka_workspace::names::{meant, shown};
 
 use crate::print::{self, plain};
 
@@ -107,9 +108,9 @@ impl Render {
                     FileOperation::Update => "changed",
                     FileOperation::Delete => "deleted",
                 };
-                self.line(&format!("{verb} {} (+{} −{})", plain(&e.path), e.added, e.removed));
+                self.line(&format!("{verb} {} (+{} −{})", shown(&meant(&e.path)), e.added, e.removed));
             }
-            Event::ArtifactSaved(e) => self.line(&format!("artifact {} ({})", plain(&e.name), plain(&e.path))),
+            Event::ArtifactSaved(e) => self.line(&format!("artifact {} ({})", plain(&e.name), shown(&meant(&e.path)))),
             Event::RetryScheduled(e) => {
                 let wait = e.delay_ms as f64 / 1000.0;
                 let why = short(&e.message, REASON);

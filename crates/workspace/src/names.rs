@@ -19,9 +19,14 @@ pub fn meant(told: &str) -> PathBuf {
 
 /// A path as it is shown in lines: as it is, or quoted as git does where it holds what no line of text can. What is quoted
 /// is the name of no other file.
-pub(crate) fn shown(path: &Path) -> String {
-    let is_plain = |text: &&str| !text.starts_with('"') && !text.chars().any(char::is_control);
+pub fn shown(path: &Path) -> String {
+    let is_plain = |text: &&str| !text.starts_with('"') && !text.chars().any(steers);
     path.to_str().filter(is_plain).map_or_else(|| quoted(path), str::to_owned)
+}
+
+/// Whether a letter begins a line, turns the order of others, or speaks to a terminal: a name could pass for another.
+fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn quoted(path: &Path) -> String {
@@ -30,7 +35,7 @@ fn quoted(path: &Path) -> String {
         for c in chunk.valid().chars() {
             match c {
                 '\\' | '"' => out.extend(['\\', c]),
-                c if c.is_control() => out.extend(c.escape_default()),
+                c if steers(c) => out.extend(c.escape_default()),
                 c => out.push(c),
             }
         }
@@ -98,6 +103,9 @@ mod tests {
     fn text_is_told_as_it_is() {
         for (path, words) in [("a b/ä", "a b/ä"), ("two\nlines", "two\nlines"), ("\"x\"", "\"\\\"x\\\"\"")] {
             assert_eq!(told(Path::new(path)), words);
+        }
+        for (path, words) in [("two\nlines", "\"two\\nlines\""), ("a\u{202e}b", "\"a\\u{202e}b\""), ("ä b", "ä b")] {
+            assert_eq!(shown(Path::new(path)), words);
         }
         for odd in ["\"", "\"a", "\"a\\q\"", "\"a\"b\"", "\"\\x4\""] {
             assert_eq!(meant(odd), Path::new(odd), "nobody told it so");

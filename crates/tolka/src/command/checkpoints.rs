@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tolka_agent::Agents;
 use tolka_workspace::checkpoint::StoreInfo;
+use tolka_workspace::names::shown;
 
 use crate::DataArgs;
 use crate::agents::Crew;
@@ -140,6 +141,11 @@ impl Checkpoints {
         if session.is_some() {
             stores.retain(|store| !store.snapshots.is_empty());
         }
+        if stores.is_empty() && (session.is_some() || workspace.is_some()) {
+            let of = session.map(|session| format!(" of a session `{}`", plain(session))).unwrap_or_default();
+            let place = workspace.map(|folder| format!(" in {}", shown(&folder))).unwrap_or_default();
+            bail!("no checkpoints{of}{place}; `tolka checkpoints list` shows what there is");
+        }
         if as_json {
             let stores: Vec<Value> = stores.iter().map(found::store).collect();
             print::line(json!({ "stores": stores }))?;
@@ -151,7 +157,7 @@ impl Checkpoints {
         for store in &stores {
             let gone = if store.is_orphan { ", which is gone" } else { "" };
             let (many, size) = (count(store.snapshots.len() as u64, "checkpoint"), bytes(store.bytes));
-            print::line(format_args!("{}{gone}: {many}, {size}", plain(&store.workspace.display().to_string())))?;
+            print::line(format_args!("{}{gone}: {many}, {size}", shown(&store.workspace)))?;
             for snapshot in store.snapshots.iter().rev() {
                 let (name, session) = (&snapshot.commit[..12], plain(snapshot.session.as_str()));
                 let about = dim(&format!("{:>14}  {session}", ago(snapshot.taken)));
@@ -179,7 +185,7 @@ impl Checkpoints {
         }
         print::line(format_args!("checkpoint {}", snapshot.commit))?;
         print::line(format_args!("session    {}", plain(snapshot.session.as_str())))?;
-        print::line(format_args!("workspace  {}", plain(&store.workspace.display().to_string())))?;
+        print::line(format_args!("workspace  {}", shown(&store.workspace)))?;
         print::line(format_args!("taken      {}", ago(snapshot.taken)))?;
         print::line(format_args!("           {}", plain(&snapshot.words)))?;
         match &next {
@@ -191,8 +197,7 @@ impl Checkpoints {
         }
         for diff in &diffs {
             let change = &diff.change;
-            let path = tolka_workspace::names::told(&change.path);
-            print::line(words::step(&path, found::operation(change.operation), change.added, change.removed))?;
+            print::line(words::step(&change.path, found::operation(change.operation), change.added, change.removed))?;
             if let (true, Some(patch)) = (with_diff, &diff.patch) {
                 patch.lines().try_for_each(|line| print::line(words::coloured(&plain(line), is_coloured())))?;
             }

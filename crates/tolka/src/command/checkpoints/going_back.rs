@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use serde_json::{Value, json};
+use tolka_workspace::names::{meant, shown};
 
 use super::found::{Found, find};
 use super::words::{count, step};
@@ -70,6 +71,7 @@ fn is_agreed() -> Result<bool> {
 fn tell(answer: &Value, changed: &str, kept: &str) -> Result<()> {
     let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
     let text = |item: &Value, name: &str| plain(item[name].as_str().unwrap_or_default());
+    let path = |item: &Value| meant(item["path"].as_str().unwrap_or_default());
     let (files, stays) = (list("files"), list("kept"));
     if files.is_empty() {
         print::line("no file has to change")?;
@@ -78,7 +80,7 @@ fn tell(answer: &Value, changed: &str, kept: &str) -> Result<()> {
     }
     for file in &files {
         let number = |name: &str| file[name].as_u64().unwrap_or(0);
-        print::line(step(&text(file, "path"), &text(file, "operation"), number("added"), number("removed")))?;
+        print::line(step(&path(file), &text(file, "operation"), number("added"), number("removed")))?;
     }
     if !stays.is_empty() {
         print::line(format_args!("{} {kept}:", count(stays.len() as u64, "file")))?;
@@ -87,7 +89,7 @@ fn tell(answer: &Value, changed: &str, kept: &str) -> Result<()> {
         // What else the words say is for those who ask over HTTP.
         let words = text(file, "words");
         let words = words.split_once(';').map_or_else(|| words.clone(), |(why, _)| format!("{why}."));
-        print::line(format_args!("  {}  {words}", text(file, "path")))?;
+        print::line(format_args!("  {}  {words}", shown(&path(file))))?;
     }
     let has_conflict = stays.iter().any(|file| file["why"] == "conflict");
     if has_conflict {

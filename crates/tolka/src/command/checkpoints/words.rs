@@ -1,8 +1,11 @@
 //! Sizes, times and changes as people read them.
 
-use tolka_facts::Time;
+use std::path::Path;
 
-use crate::print::{is_coloured, plain};
+use tolka_facts::Time;
+use tolka_workspace::names::shown;
+
+use crate::print::is_coloured;
 
 pub(super) fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
@@ -32,12 +35,12 @@ pub(super) fn before(now: Time, time: Time) -> String {
 }
 
 /// One path, and what happens to it.
-pub(super) fn step(path: &str, operation: &str, added: u64, removed: u64) -> String {
+pub(super) fn step(path: &Path, operation: &str, added: u64, removed: u64) -> String {
     let lines = match (added, removed) {
         (0, 0) => String::new(),
         _ => dim(&format!("  +{added} −{removed}")),
     };
-    format!("  {operation:6}  {}{lines}", plain(path))
+    format!("  {operation:6}  {}{lines}", shown(path))
 }
 
 pub(super) fn dim(text: &str) -> String {
