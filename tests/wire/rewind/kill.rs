@@ -1,11 +1,12 @@
 //! SIGKILL at any moment of a snapshot or a restore: the folder is as before or as after, the store is sound, and it goes on.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::stage::{Rewinds, Stage, bash, prompts, put, take_up};
-use super::tree::{assert_same, differences, repository};
+use super::tree::{Tree, assert_same, differences, repository};
 use crate::http::try_call;
 use crate::kill::{Chance, number};
 use crate::native::stage::Talk;
@@ -13,16 +14,35 @@ use crate::server::free_port;
 
 const FILES: usize = 400;
 
+/// A person's repository, and a server that is killed there.
+struct Peril {
+    kills: u64,
+    chance: Chance,
+    stage: Stage,
+    folder: PathBuf,
+    /// All that is in their `.git`.
+    own: Tree,
+    /// The same for every server, so that clients find it.
+    port: u16,
+}
+
+impl Peril {
+    fn staged(kills: u64) -> Self {
+        let seed = number("TOLKA_SEED", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
+        let kills = number("TOLKA_KILLS", kills);
+        println!("{kills} kills, TOLKA_SEED={seed}");
+        let stage = Stage::set();
+        let folder = stage.workspace();
+        (0..FILES).for_each(|n| put(&folder, format!("{}/{n}", n % 20), &format!("file {n}\n")));
+        stage.commit_all();
+        let own = repository(&folder);
+        Peril { kills, chance: Chance(seed), stage, folder, own, port: free_port() }
+    }
+}
+
 #[test]
 fn a_kill_in_a_restore_leaves_the_folder_as_before_or_as_after() {
-    let seed = number("TOLKA_SEED", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
-    let kills = number("TOLKA_KILLS", 25);
-    println!("{kills} kills, TOLKA_SEED={seed}");
-    let (mut chance, stage, port) = (Chance(seed), Stage::set(), free_port());
-    let folder = stage.workspace();
-    (0..FILES).for_each(|n| put(&folder, format!("{}/{n}", n % 20), &format!("file {n}\n")));
-    stage.commit_all();
-    let own = repository(&folder);
+    let Peril { kills, mut chance, stage, folder, own, port } = Peril::staged(25);
     let mut server = stage.serve_at(port);
     let mut talk = Talk::begin(server.address);
     let before = stage.tree();
@@ -92,14 +112,7 @@ fn a_kill_in_a_restore_leaves_the_folder_as_before_or_as_after() {
 
 #[test]
 fn a_kill_in_a_snapshot_leaves_a_sound_store() {
-    let seed = number("TOLKA_SEED", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64);
-    let kills = number("TOLKA_KILLS", 15);
-    println!("{kills} kills, TOLKA_SEED={seed}");
-    let (mut chance, stage, port) = (Chance(seed), Stage::set(), free_port());
-    let folder = stage.workspace();
-    (0..FILES).for_each(|n| put(&folder, format!("{}/{n}", n % 20), &format!("file {n}\n")));
-    stage.commit_all();
-    let own = repository(&folder);
+    let Peril { kills, mut chance, stage, folder, own, port } = Peril::staged(15);
     let mut session = None;
     for n in 0..kills {
         (0..50).for_each(|f| put(&folder, format!("round/{f}"), &format!("{n} {f}\n")));

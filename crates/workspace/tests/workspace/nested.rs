@@ -1,8 +1,10 @@
 //! Repositories inside the workspace: their files are files, and never a mere reference to a commit.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::house::{Entry, House, git};
+use crate::refusing::passes_as_nobody;
 
 fn repository(house: &House, path: &str) {
     let folder = house.workspace.join(path);
@@ -80,11 +82,32 @@ async fn a_folder_that_becomes_a_repository_between_saves_stays_files() {
     assert_eq!(house.paths(&house.save().await.commit), ["lib/a", "lib/b"]);
 }
 
+/// Root may go in everywhere, so the test is run by somebody who may not.
+#[test]
+fn nobody_looks_for_repositories_in_an_ignored_folder() {
+    passes_as_nobody("nested::where_an_ignored_folder_is_closed");
+}
+
 #[tokio::test]
-async fn an_ignored_repository_is_left_out() {
+#[ignore = "runs inside nobody_looks_for_repositories_in_an_ignored_folder"]
+async fn where_an_ignored_folder_is_closed() {
     let house = House::new();
-    house.write(".gitignore", "vendor/\n");
-    house.write("vendor/lib/a", "a");
-    commit_of(&house, "vendor/lib");
-    assert_eq!(house.paths(&house.save().await.commit), [".gitignore"]);
+    house.write(".gitignore", "node_modules/\n");
+    house.write("node_modules/lib/a", "a");
+    commit_of(&house, "node_modules/lib");
+    house.write("src/node_modules/lib/a", "a");
+    commit_of(&house, "src/node_modules/lib");
+    let ignored = ["node_modules", "src/node_modules"].map(|path| house.workspace.join(path));
+    let close =
+        |mode| ignored.iter().for_each(|path| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap());
+    // Whoever goes into a closed folder, or looks for a `.git` there, finds that it cannot, and says so.
+    close(0);
+    for _ in 0..2 {
+        let saved = house.save().await;
+        assert_eq!((house.paths(&saved.commit), saved.left_out), (vec![".gitignore".to_owned()], vec![]));
+    }
+    // Of one that is not ignored it is said.
+    house.write(".gitignore", "");
+    assert_eq!(house.save().await.left_out.len(), 2);
+    close(0o755);
 }

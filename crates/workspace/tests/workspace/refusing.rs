@@ -51,7 +51,7 @@ fn run(child: &mut Command) -> Output {
     }
 }
 
-fn assert_passed(output: &Output) {
+pub(crate) fn assert_passed(output: &Output) {
     let words = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && words.contains("1 passed"), "{words}");
 }

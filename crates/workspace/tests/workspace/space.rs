@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
 use tolka_facts::SessionId;
 use tolka_workspace::checkpoint::{Policy, Pruned, Snapshot};
 use tolka_workspace::{Save, Saved};
 
 use crate::house::{BUDGET, Entry, House, git};
+use crate::refusing::assert_passed;
 
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 const BOUNDLESS: u64 = u64::MAX;
@@ -212,6 +215,45 @@ async fn packs_go_when_little_in_them_is_needed() {
     let other = save_for(&house, "ses_a", "other").await;
     prune(&house, NOW, &[&other]).await;
     assert!(pack(&house).is_empty());
+    house.check();
+}
+
+/// The kernel stops a write that is too long, as on a disk that is nearly full; so the test is run where it can be told to.
+#[test]
+fn making_room_needs_little_room() {
+    let mut child = Command::new("sh");
+    child.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(std::env::current_exe().unwrap());
+    child.args(["--exact", "space::where_little_can_be_written", "--ignored"]);
+    assert_passed(&child.output().unwrap());
+}
+
+#[tokio::test]
+#[ignore = "runs inside making_room_needs_little_room"]
+async fn where_little_can_be_written() {
+    let mut house = House::new();
+    house.write("kept", noise(0, 30_000));
+    let kept = save_for(&house, "ses_a", "kept").await;
+    for n in 1..20 {
+        house.write("churn", noise(n, 30_000));
+        save_for(&house, "ses_a", "churn").await;
+        // In one pack, or in many.
+        if n < 10 {
+            house.git(&["repack", "-a", "-d", "--quiet"]);
+        }
+    }
+    house.write("churn", "");
+    save_for(&house, "ses_a", "churn").await;
+    house.reopen();
+    let before = on_disk(&house.store());
+    assert!(before > 600_000);
+    // Of what is there a tenth is needed, and no more may be written in one piece.
+    let little = Rlimit { current: Some(60_000), maximum: None };
+    setrlimit(Resource::Fsize, little).unwrap();
+    fs::write(house.data.join("long"), noise(1, 60_001)).unwrap_err();
+    prune(&house, NOW, &[&kept]).await;
+    let after = on_disk(&house.store());
+    assert!(after < before / 3, "{before} {after}");
+    assert_eq!(house.snapshot(&kept.commit)[b"kept".as_slice()], Entry::File(noise(0, 30_000)));
     house.check();
 }
 
