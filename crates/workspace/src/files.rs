@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::changes;
 use crate::folder::{Folder, FolderError, Found};
 pub use write::is_leftover;
-pub(crate) use write::{holds, part_name, take_after};
+pub(crate) use write::{Like, Part, any_part_name, holds, move_new, part_name, take_after};
 
 /// What Linux takes in one call; nobody works with longer ones.
 const LONGEST_PATH: usize = 4096;

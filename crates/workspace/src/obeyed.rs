@@ -3,24 +3,27 @@
 //! To change one of these is to run something as the person, later, when they use git there themselves. A sandbox
 //! guards those that are there. What is missing cannot be guarded without being made, and not every machine has a
 //! sandbox: so a look before a command and one after it find what has changed all the same, for the person to know, and
-//! what was there before can be put back.
+//! what was there before can be put back. Both go from folders that are held open since the first look, and what is kept
+//! and put back was found there without a link: whatever is swapped meanwhile leads nowhere else.
 
 mod back;
+mod see;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use rustix::fs::OFlags;
-use tolka_facts::Hash;
+use rustix::fs::{CWD, Dir, Mode, OFlags, Stat, openat};
+use rustix::io::Errno;
+
+use crate::folder::{Folder, Place, READ};
+use see::{Says, content, see};
 
 /// In each folder of a repository. The last says where the others really are.
 const OBEYED: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
-
-/// Of one file. Those who write longer ones are told by its size and times.
-const MOST: u64 = 1 << 20;
 
 /// Of all files together, to be put back: a configuration and a few hooks, many times over.
 const KEPT: usize = 4 << 20;
@@ -70,27 +73,21 @@ impl Repository {
 /// What git obeys at one moment.
 #[derive(Debug, Clone)]
 pub struct Obeyed {
+    roots: Arc<Roots>,
     /// Where it was looked for; a later look is at the same places, whatever git takes for the repository by then.
     places: Vec<PathBuf>,
     found: Found,
     kept: Kept,
 }
 
-/// What is in the files, as far as it is kept.
-type Kept = BTreeMap<PathBuf, Vec<u8>>;
+/// Folders that the places are beneath, held open: the workspace, and what a worktree shares.
+type Roots = Vec<(PathBuf, Folder)>;
+
+/// What is in the files, as far as it is kept, and whose they are.
+type Kept = BTreeMap<PathBuf, (Vec<u8>, Stat)>;
 
 /// What is there, by its path, with what it says.
 type Found = BTreeMap<PathBuf, Says>;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Says {
-    Folder,
-    Link(PathBuf),
-    /// Whether it can be run, and what is in it.
-    File(bool, Hash),
-    /// Something that cannot be read, or not whole.
-    Other(u64, (i64, i64)),
-}
 
 impl Obeyed {
     /// Blocks, for some twenty small files.
@@ -99,18 +96,63 @@ impl Obeyed {
         let mut places: Vec<PathBuf> = repository.obeyed().chain([repository.own.clone()]).collect();
         places.sort();
         places.dedup();
-        Obeyed::looking(places)
+        let roots = [Some(workspace.to_owned()), repository.common].into_iter().flatten();
+        let roots = roots.filter_map(|root| Folder::open(&root).ok().map(|folder| (root, folder)));
+        Obeyed::looking(Arc::new(roots.collect()), places)
     }
 
     /// The same places, as they are now. Blocks, like the first look.
     pub fn again(&self) -> Self {
-        Obeyed::looking(self.places.clone())
+        Obeyed::looking(self.roots.clone(), self.places.clone())
     }
 
-    fn looking(places: Vec<PathBuf>) -> Self {
-        let mut kept = Kept::new();
-        let found = look(&places, &mut kept);
-        Obeyed { places, found, kept }
+    fn looking(roots: Arc<Roots>, places: Vec<PathBuf>) -> Self {
+        let mut look = Obeyed { roots, places: Vec::new(), found: Found::new(), kept: Kept::new() };
+        for path in &places {
+            look.take(path);
+        }
+        look.places = places;
+        look
+    }
+
+    /// A place, and of hooks whatever is there.
+    fn take(&mut self, path: &Path) {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
+        let (folder, is_sure) = match self.place(path) {
+            Ok(place) => (place.folder, true),
+            // The person may have a link there. What is found behind it is told, and neither kept nor put back.
+            Err(_) => match openat(CWD, parent, READ | OFlags::DIRECTORY, Mode::empty()) {
+                Ok(folder) => (folder, false),
+                Err(_) => return,
+            },
+        };
+        self.take_at(path.to_owned(), &folder, name, is_sure);
+        let into = READ | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        if name == "hooks"
+            && let Ok(hooks) = openat(&folder, name, into, Mode::empty())
+        {
+            for hook in names(&hooks).into_iter().take(HOOKS) {
+                self.take_at(path.join(&hook), &hooks, &hook, is_sure);
+            }
+        }
+    }
+
+    fn take_at(&mut self, path: PathBuf, folder: &OwnedFd, name: &OsStr, is_sure: bool) {
+        let Some(seen) = see(folder, name) else { return };
+        if let Some(content) = seen.content.filter(|_| is_sure) {
+            let together: usize = self.kept.values().map(|(content, _)| content.len()).sum();
+            if together + content.len() <= KEPT {
+                self.kept.insert(path.clone(), (content, seen.about));
+            }
+        }
+        self.found.insert(path, seen.says);
+    }
+
+    /// A path in the folder that is held open above it, with no link between.
+    fn place(&self, path: &Path) -> rustix::io::Result<Place> {
+        let above = self.roots.iter().find_map(|(root, folder)| Some((folder, path.strip_prefix(root).ok()?)));
+        let (folder, path) = above.ok_or(Errno::XDEV)?;
+        folder.place_itself(path)
     }
 
     /// What is different now: made, changed or gone. Blocks, like the first look.
@@ -133,50 +175,10 @@ impl Obeyed {
     }
 }
 
-fn look(places: &[PathBuf], kept: &mut Kept) -> Found {
-    let mut found = Found::new();
-    for path in places {
-        let is_folder = take(&mut found, kept, path.clone());
-        if is_folder && path.file_name().is_some_and(|name| name == "hooks") {
-            for hook in path.read_dir().into_iter().flatten().flatten().take(HOOKS) {
-                take(&mut found, kept, hook.path());
-            }
-        }
-    }
-    found
-}
-
-/// Whether it is a folder.
-fn take(found: &mut Found, kept: &mut Kept, path: PathBuf) -> bool {
-    let Ok(about) = path.symlink_metadata() else { return false };
-    let other = || Says::Other(about.size(), (about.ctime(), about.ctime_nsec()));
-    let says = if about.is_dir() {
-        Says::Folder
-    } else if about.is_symlink() {
-        path.read_link().map_or_else(|_| other(), Says::Link)
-    } else if about.is_file() {
-        content(&path).map_or_else(other, |content| {
-            let says = Says::File(about.mode() & 0o111 != 0, Hash::of(&content));
-            if kept.values().map(Vec::len).sum::<usize>() + content.len() <= KEPT {
-                kept.insert(path.clone(), content);
-            }
-            says
-        })
-    } else {
-        other()
-    };
-    let is_folder = says == Says::Folder;
-    found.insert(path, says);
-    is_folder
-}
-
-/// `None` if it cannot be read, or is too long. Never waits, should a pipe have taken its place.
-fn content(path: &Path) -> Option<Vec<u8>> {
-    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path).ok()?;
-    let mut content = Vec::new();
-    file.take(MOST + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= MOST).then_some(content)
+fn names(folder: &OwnedFd) -> Vec<OsString> {
+    let entries = Dir::read_from(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+    names.filter(|name| name != "." && name != "..").collect()
 }
 
 /// The path that a small file holds.
@@ -185,6 +187,7 @@ fn named(file: &Path, from: &Path, before: &str) -> Option<PathBuf> {
     if !about.is_file() || about.len() > 8192 {
         return None;
     }
-    let text = String::from_utf8(content(file)?).ok()?;
+    let file = openat(CWD, file, READ | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+    let text = String::from_utf8(content(file.into())?).ok()?;
     from.join(text.strip_prefix(before)?.trim_end_matches('\n')).canonicalize().ok()
 }

@@ -107,3 +107,34 @@ fn a_process_ends_when_the_server_is_told_to_stop() {
     let mut talk = Talk::take_up(server.address, talk.session);
     assert_eq!(talk.until_type("process_ended")["data"]["by"], "stop");
 }
+
+/// Nobody who watches the parent would see it.
+#[test]
+fn a_process_of_a_subagent_ends_with_its_task() {
+    let mark = mark(5);
+    let command = format!("echo begun; sleep {mark}");
+    let task = json!({ "description": "Start it", "prompt": "Start the server.", "subagent_type": "general" });
+    let start = json!({ "command": command, "description": "Serves for ever", "run_in_background": true });
+    let stage = Stage::set(
+        Wire::OpenAi,
+        Script::of([
+            Answer::call("task", task),
+            Answer::call("bash", start),
+            Answer::text("It runs."),
+            Answer::text("The subagent is done."),
+        ]),
+    );
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    talk.prompt("Have the server started.");
+    let asked = talk.until_type("permission_asked");
+    talk.answer(&asked, &json!({ "option": "once" }));
+    assert_eq!(talk.until_type("turn_ended")["data"]["stop"], "end_turn");
+    assert!(!runs(&mark), "it is gone when its parent goes on");
+    let said = stage.provider.requests().last().unwrap().body.to_string();
+    assert!(said.contains("1 of its processes ran in the background"), "{said}");
+    let children = get(server.address, &format!("/v1/sessions?parent={}", talk.session)).expect(200);
+    let child = children["sessions"][0]["id"].as_str().unwrap_or_else(|| panic!("{children}")).to_owned();
+    let mut child = Talk::take_up(server.address, child);
+    assert_eq!(child.until_type("process_ended")["data"]["by"], "task");
+}

@@ -1,8 +1,8 @@
 //! Commands that go on while their session does: development servers, watchers.
 //!
 //! They belong to the session and not to the turn that started them: a cancel leaves them, and they end when somebody ends
-//! them, when the session is deleted, or with the server, whose keepers end them even if it is killed. What they print is
-//! kept here, the end of it, and is in no fact: that they began and how they ended is. Those who listen hear that through
+//! them, when the session is deleted, or with the server, whose keepers end them even if it is killed; those of a subagent
+//! end with its task. What they print is kept here, the end of it, and is in no fact: that they began and how they ended is. Those who listen hear that through
 //! [`News`], since a process may end when no turn runs.
 
 mod log;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tolka_facts::event::{Noticed, ProcessEnded, Severity};
 use tolka_facts::{CallId, Draft, Hash, SessionId, Time};
@@ -25,8 +25,9 @@ pub use log::Piece;
 /// That run at once, in one session.
 const MOST: usize = 8;
 
-/// That have ended, and whose output can still be read.
+/// That have ended, and whose output can still be read: of one session, and of all.
 const KEPT: usize = 16;
+const KEPT_IN_ALL: usize = 64;
 
 /// For one to end when it is told to: a keeper takes a quarter of a second, and a busy machine more.
 const ENDING: Duration = Duration::from_secs(15);
@@ -99,7 +100,12 @@ impl Processes {
         if running < MOST { Ok(()) } else { Err(TooMany) }
     }
 
-    /// Takes over a command that runs. That it began is told already.
+    /// Whether one of a session runs.
+    pub fn is_any_running(&self, session: &SessionId) -> bool {
+        self.of(session).iter().any(|process| process.ended().is_none())
+    }
+
+    /// Takes over a command that runs. That it began is to be told now; its end is not told before that is.
     pub fn keep(
         self: &Arc<Self>,
         session: SessionId,
@@ -107,7 +113,7 @@ impl Processes {
         command: String,
         running: Running,
         workspace: (PathBuf, Obeyed),
-    ) -> Arc<Process> {
+    ) -> Begun {
         let (stop, stopped) = watch::channel(None);
         let process = Arc::new(Process {
             id: Processes::id_of(&call),
@@ -119,20 +125,31 @@ impl Processes {
             stop,
             over: watch::Sender::new(false),
         });
-        let mut sessions = self.sessions();
-        let all = sessions.entry(session.clone()).or_default();
-        // The oldest of those that have ended go first.
-        let gone = all.iter().filter(|one| one.ended().is_some()).count().saturating_sub(KEPT - 1);
-        for _ in 0..gone {
-            if let Some(at) = all.iter().position(|one| one.ended().is_some()) {
-                all.remove(at);
-            }
-        }
-        all.push(process.clone());
-        drop(sessions);
-        let following = follow(process.clone(), running, stopped, workspace, session, self.news.clone());
+        self.sessions().entry(session.clone()).or_default().push(process.clone());
+        let (told, is_told) = oneshot::channel();
+        let following = follow(self.clone(), process.clone(), running, (stopped, is_told), workspace, session);
         tokio::spawn(following);
-        process
+        Begun { process, told: Some(told) }
+    }
+
+    /// Forgets the oldest of those that have ended, where there are too many.
+    fn tidy(&self) {
+        let mut sessions = self.sessions();
+        let ended = |process: &Arc<Process>| process.ended().map(|ended| (ended.at, process.clone()));
+        let mut gone: Vec<(Time, Arc<Process>)> = Vec::new();
+        let mut left: Vec<(Time, Arc<Process>)> = Vec::new();
+        for all in sessions.values() {
+            let mut ended: Vec<_> = all.iter().filter_map(ended).collect();
+            ended.sort_by_key(|(at, _)| *at);
+            left.extend(ended.split_off(ended.len().saturating_sub(KEPT)));
+            gone.extend(ended);
+        }
+        left.sort_by_key(|(at, _)| *at);
+        gone.extend(left.drain(..left.len().saturating_sub(KEPT_IN_ALL)));
+        for all in sessions.values_mut() {
+            all.retain(|process| !gone.iter().any(|(_, gone)| Arc::ptr_eq(gone, process)));
+        }
+        sessions.retain(|_, all| !all.is_empty());
     }
 
     pub fn of(&self, session: &SessionId) -> Vec<Arc<Process>> {
@@ -153,16 +170,53 @@ impl Processes {
     /// Ends all of them, and waits for that.
     pub async fn end_all(&self, by: &str) {
         let all: Vec<Arc<Process>> = self.sessions().values().flatten().cloned().collect();
-        for process in &all {
-            process.ask_to_end(by);
-        }
-        for process in all {
-            process.is_over().await;
-        }
+        end(all, by).await;
+    }
+
+    /// Ends those of a session, and waits for that. Gives back how many ran.
+    pub async fn end_of(&self, session: &SessionId, by: &str) -> usize {
+        end(self.of(session), by).await
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Vec<Arc<Process>>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn end(all: Vec<Arc<Process>>, by: &str) -> usize {
+    let running: Vec<Arc<Process>> = all.into_iter().filter(|process| process.ended().is_none()).collect();
+    for process in &running {
+        process.ask_to_end(by);
+    }
+    for process in &running {
+        process.is_over().await;
+    }
+    running.len()
+}
+
+/// A process that is not told of yet. Dropped, it is ended: nobody would know of it.
+#[must_use]
+#[derive(Debug)]
+pub struct Begun {
+    process: Arc<Process>,
+    told: Option<oneshot::Sender<()>>,
+}
+
+impl Begun {
+    /// That it began is told, and would survive a crash.
+    pub fn told(mut self) -> Arc<Process> {
+        if let Some(told) = self.told.take() {
+            let _ = told.send(());
+        }
+        self.process.clone()
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if self.told.is_some() {
+            self.process.ask_to_end("cancel");
+        }
     }
 }
 
@@ -223,12 +277,12 @@ impl Process {
 }
 
 async fn follow(
+    processes: Arc<Processes>,
     process: Arc<Process>,
     mut running: Running,
-    mut stop: watch::Receiver<Option<String>>,
+    (mut stop, is_told): (watch::Receiver<Option<String>>, oneshot::Receiver<()>),
     (workspace, obeyed): (PathBuf, Obeyed),
     session: SessionId,
-    news: mpsc::Sender<(SessionId, Draft)>,
 ) {
     let mut by = None;
     let ended = loop {
@@ -252,6 +306,10 @@ async fn follow(
     let told = ProcessEnded { process: process.id.clone(), code: ended.code, by: ended.by.clone() };
     process.state().ended = Some(ended);
     process.over.send_replace(true);
+    processes.tidy();
+    // If that it began was never told, its end is nobody's news, and the session knows.
+    let _ = is_told.await;
+    let news = &processes.news;
     // Nobody listens in a server that goes down: the next one finds that it is gone.
     let _ = news.send((session.clone(), Draft::tolka(told))).await;
     if let Some(notice) = tokio::task::spawn_blocking(move || changed(&obeyed, &workspace)).await.ok().flatten() {

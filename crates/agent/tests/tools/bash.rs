@@ -9,7 +9,7 @@ use tolka_facts::event::FileOperation;
 use tolka_facts::{Blobs, Event, ToolKind, ToolStatus};
 use tolka_workspace::command::{Level, Network, Shell};
 
-use crate::hall::{Hall, Person, rule};
+use crate::hall::{Hall, Person, Told, rule};
 
 fn bash(command: &str) -> serde_json::Value {
     json!({ "command": command, "description": "Try it" })
@@ -262,7 +262,7 @@ async fn under_landlock_what_git_obeys_is_put_back_unless_a_person_lets_it_stand
     let config = hall.get(".git/config");
     let answers: [Option<&str>; 3] = [None, Some("Keep it as it was"), Some("Let it stand")];
     for answer in answers {
-        hall.told.lock().unwrap().events.clear();
+        *hall.told.lock().unwrap() = Told::default();
         hall.person = match answer {
             None => Person::IsAway,
             Some(label) => Person::Answers(vec![vec![label.to_owned()]]),
@@ -278,8 +278,33 @@ async fn under_landlock_what_git_obeys_is_put_back_unless_a_person_lets_it_stand
             _ => None,
         });
         assert!(asked[0].contains(".git/config, .git/hooks/pre-commit"), "{asked:?}");
-        assert_eq!(notices(&hall).len(), usize::from(!stands));
+        let [(title, words)] = notices(&hall).try_into().unwrap();
+        assert!(title == "A command changed what git obeys" && words.contains("It is put back"), "{title}: {words}");
+        // That is durable before anything is put back, and it is put back before anybody is asked.
+        let told = hall.told();
+        let at = |wanted: fn(&Event) -> bool| told.events.iter().position(wanted).unwrap();
+        let [notice, question] =
+            [at(|event| matches!(event, Event::Noticed(_))), at(|event| matches!(event, Event::QuestionAsked(_)))];
+        assert!(told.settled.iter().any(|told| (notice + 1..=question).contains(told)), "{:?}", told.settled);
     }
+}
+
+/// Hours may pass until somebody answers, and they are the person's.
+#[tokio::test]
+async fn what_a_person_changes_before_they_answer_is_kept() {
+    let rules = Rules::with([rule("bash", "*", Leave::Allow)]);
+    let Some(mut hall) = Hall::under(Level::Landlock, rules) else { return };
+    hall.call("bash", bash("git init -q")).await.went_well();
+    hall.person = Person::Answers(vec![vec!["Let it stand".to_owned()]]);
+    let config = hall.workspace.join(".git/config");
+    // Whoever is asked changes it first.
+    hall.when_asked = Some(std::sync::Arc::new(move || std::fs::write(&config, "mine").unwrap()));
+    let ended = hall.call("bash", bash("git config core.fsmonitor evil; echo evil >.git/hooks/pre-push")).await;
+    assert!(ended.went_well().said().contains("somebody else changed it meanwhile"), "{}", ended.said());
+    assert_eq!(hall.get(".git/config"), "mine");
+    assert_eq!(hall.get(".git/hooks/pre-push"), "evil\n");
+    let said: Vec<String> = notices(&hall).into_iter().map(|(_, words)| words).collect();
+    assert!(said.last().unwrap().contains(".git/config: somebody else has changed it"), "{said:?}");
 }
 
 /// Files that come into sight or go out of it by another `.gitignore` are neither made nor deleted.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tolka_agent::native::model::Input;
 use tolka_agent::native::permission::{Grants, Leave, Rule, Rules};
-use tolka_agent::native::processes::Processes;
+use tolka_agent::native::processes::{News, Processes};
 use tolka_agent::native::settings::{Compaction, Few, Settings, Titles};
 use tolka_agent::native::tools::{Call, Outcome, Scene, Tools};
 use tolka_agent::native::web::Web;
@@ -57,6 +58,10 @@ pub(crate) struct Hall {
     pub(crate) checkpoints: Arc<Checkpoints>,
     /// Cancels the turn at the first fact that this likes.
     pub(crate) cancel_at: Option<fn(&Event) -> bool>,
+    /// What happens before a question is answered.
+    pub(crate) when_asked: Option<Arc<dyn Fn() + Send + Sync>>,
+    pub(crate) processes: Arc<Processes>,
+    pub(crate) news: News,
     ids: Arc<Ids>,
     calls: usize,
 }
@@ -116,6 +121,7 @@ impl Hall {
         std::fs::create_dir(&workspace).unwrap();
         let checkpoints = Arc::new(Checkpoints::new(&data));
         let shell = shell(&root);
+        let (processes, news) = Processes::new();
         let settings = Settings {
             models: Vec::new(),
             steps: 1,
@@ -126,7 +132,7 @@ impl Hall {
             grants: Arc::new(Grants::new(&data)),
             patience: Patience::default(),
             shell: Arc::new(shell),
-            processes: Processes::new().0,
+            processes: processes.clone(),
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
             mcp: None,
@@ -149,6 +155,9 @@ impl Hall {
             since: None,
             checkpoints,
             cancel_at: None,
+            when_asked: None,
+            processes,
+            news,
             ids: Arc::new(Ids::seeded(1)),
             calls: 0,
         }
@@ -198,6 +207,7 @@ impl Hall {
             .collect();
         let (teller, mut said, switch) = teller(self.ids.clone());
         let (told, person, cancel_at) = (self.told.clone(), self.person.clone(), self.cancel_at);
+        let when_asked = self.when_asked.clone();
         let listener = tokio::spawn(async move {
             let mut waiting = Vec::new();
             while let Some(said) = said.recv().await {
@@ -232,6 +242,7 @@ impl Hall {
                         }
                     },
                     Said::Question(_, _, answer) => {
+                        when_asked.iter().for_each(|happens| happens());
                         let answers = match &person {
                             Person::Answers(answers) => Some(answers.clone()),
                             Person::Chooses(..) | Person::IsAway | Person::Cancels => None,
@@ -274,11 +285,32 @@ impl Hall {
 
     /// A call that is dropped as soon as this is so, and what it was still doing then.
     pub(crate) async fn dropped(&mut self, name: &str, input: Value, is_so: impl Fn() -> bool) -> Effects {
+        self.dropped_or_at(name, input, |_| false, is_so).await
+    }
+
+    /// A call that is dropped when it has told this, before that is on the disk.
+    pub(crate) async fn dropped_at(&mut self, name: &str, input: Value, at: fn(&Event) -> bool) -> Effects {
+        self.dropped_or_at(name, input, at, || false).await
+    }
+
+    async fn dropped_or_at(
+        &mut self,
+        name: &str,
+        input: Value,
+        at: fn(&Event) -> bool,
+        is_so: impl Fn() -> bool,
+    ) -> Effects {
         let (teller, mut said, _switch) = teller(self.ids.clone());
+        let is_told = Arc::new(AtomicBool::new(false));
+        let heard = is_told.clone();
         let listener = tokio::spawn(async move {
+            let mut held = Vec::new();
             while let Some(said) = said.recv().await {
-                if let Said::Settle(done) = said {
-                    let _ = done.send(());
+                match said {
+                    Said::Told(draft) if at(&draft.event) => heard.store(true, Ordering::Relaxed),
+                    Said::Settle(done) if heard.load(Ordering::Relaxed) => held.push(done),
+                    Said::Settle(done) => drop(done.send(())),
+                    _ => {}
                 }
             }
         });
@@ -286,7 +318,7 @@ impl Hall {
         let scene = Scene { teller: &teller, mode, checkpoint: None, since: SystemTime::now(), cancel };
         let call = Call { id: CallId::from("call_dropped"), name: name.to_owned(), input: input.into() };
         let until = async {
-            while !is_so() {
+            while !is_so() && !is_told.load(Ordering::Relaxed) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };

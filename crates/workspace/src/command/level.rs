@@ -77,8 +77,10 @@ impl Gap {
                  the command"
             }
             Gap::Obeyed => {
-                "changing the configuration and the hooks of the workspace's git; after the command you are asked whether \
-                 that stays, and it is put back unless you say so"
+                "changing the configuration and the hooks of the workspace's git; after the command that is put back, and you \
+                 are asked whether it may stand; what a process in the background or an MCP server changes between commands \
+                 stays unless you say otherwise: you are asked at the next command; and nobody looks if the server is killed \
+                 meanwhile"
             }
             Gap::Repositories => {
                 "putting other repositories into the workspace, with configurations that git obeys there"
@@ -87,7 +89,7 @@ impl Gap {
             Gap::Sockets => "talking to other programs over their sockets",
             Gap::LooseSockets => {
                 "talking to other programs over sockets that are files elsewhere than in /run, /tmp and the usual places of \
-                 container engines in your home"
+                 container engines in your home, and on Linux before 6.12 over those that are no files"
             }
             Gap::Processes => "seeing which other processes run, and how they were started",
             Gap::OldKernels => "emptying files outside, on Linux before 6.2; ending other processes, before 6.12",

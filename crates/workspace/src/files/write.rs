@@ -1,6 +1,6 @@
 //! Putting a whole file in its place, or taking it away.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
@@ -19,6 +19,11 @@ use super::FileError;
 use crate::folder::{Folder, FolderError, LastLink, Missing, Place, READ, WalkError};
 
 const LEFTOVER: (&str, &str) = (".tolka-", ".part");
+
+/// Such a name that nobody can know before: the system seeds it.
+pub(crate) fn any_part_name() -> String {
+    part_name(&format!("{:016x}", RandomState::new().hash_one(std::process::id())))
+}
 
 /// What a file is called until it is whole. Whoever knows `key` may look for it later.
 pub(crate) fn part_name(key: &str) -> String {
@@ -154,26 +159,25 @@ pub(crate) fn holds(mut file: impl Read, mut expected: &[u8]) -> io::Result<bool
 
 /// What a file takes after.
 #[derive(Clone, Copy)]
-enum Like<'a> {
+pub(crate) enum Like<'a> {
     File(&'a Stat),
     Mode(u32),
     New,
 }
 
 /// A file that is whole and has no place yet. Dropped, it is taken away.
-struct Part<'a> {
+pub(crate) struct Part<'a> {
     folder: &'a OwnedFd,
     name: String,
     is_placed: bool,
 }
 
 impl<'a> Part<'a> {
-    fn new(place: &'a Place, bytes: &[u8], like: Like<'_>) -> io::Result<Self> {
+    pub(crate) fn new(place: &'a Place, bytes: &[u8], like: Like<'_>) -> io::Result<Self> {
         // Nobody else may read what takes the place of a file that is private, not even for a moment.
         let mode = Mode::from_raw_mode(if matches!(like, Like::New) { 0o666 } else { 0o600 });
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // Seeded by the system, so that nobody can be there first.
-        let name = part_name(&format!("{:016x}", RandomState::new().hash_one(std::process::id())));
+        let name = any_part_name();
         let mut file: File = openat(&place.folder, &name, flags, mode)?.into();
         let part = Part { folder: &place.folder, name, is_placed: false };
         file.write_all(bytes)?;
@@ -186,33 +190,35 @@ impl<'a> Part<'a> {
         Ok(part)
     }
 
-    fn put_over(mut self, place: &Place) -> io::Result<()> {
+    /// Its name until it has its place.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn put_over(mut self, place: &Place) -> io::Result<()> {
         renameat(self.folder, &self.name, &place.folder, &place.name)?;
         self.is_placed = true;
         Ok(())
     }
 
-    /// Only where nothing is; the kernel looks and puts in one.
-    fn put_new(mut self, place: &Place) -> rustix::io::Result<()> {
-        #[cfg(target_os = "linux")]
-        match rustix::fs::renameat_with(
-            self.folder,
-            &self.name,
-            &place.folder,
-            &place.name,
-            rustix::fs::RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) => {
-                self.is_placed = true;
-                return Ok(());
-            }
-            // Not every file system knows how.
-            Err(Errno::INVAL | Errno::NOSYS) => {}
-            Err(error) => return Err(error),
-        }
-        // Its first name is taken away when it is dropped.
-        linkat(self.folder, &self.name, &place.folder, &place.name, AtFlags::empty())
+    /// Only where nothing is.
+    pub(crate) fn put_new(mut self, place: &Place) -> rustix::io::Result<()> {
+        move_new(self.folder, self.name.as_ref(), &place.name)?;
+        self.is_placed = true;
+        Ok(())
     }
+}
+
+/// Gives what is in a folder another name there, if nothing has that; the kernel looks and puts in one.
+pub(crate) fn move_new(folder: &OwnedFd, from: &OsStr, to: &OsStr) -> rustix::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    match rustix::fs::renameat_with(folder, from, folder, to, rustix::fs::RenameFlags::NOREPLACE) {
+        // Not every file system knows how.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        moved => return moved,
+    }
+    linkat(folder, from, folder, to, AtFlags::empty())?;
+    unlinkat(folder, from, AtFlags::empty())
 }
 
 impl Drop for Part<'_> {

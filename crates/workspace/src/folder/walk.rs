@@ -80,6 +80,17 @@ impl Folder {
         let name = names.pop().ok_or(Errno::ISDIR)?;
         Ok(Place { folder, name, made: walk.made })
     }
+
+    /// Where a path leads that goes through no link, in a repository's own folder too.
+    pub(crate) fn place_itself(&self, path: &Path) -> rustix::io::Result<Place> {
+        let mut names = names(path);
+        let name = names.pop().ok_or(Errno::ISDIR)?;
+        let mut folder = self.0.try_clone().map_err(|_| Errno::MFILE)?;
+        for name in names {
+            folder = openat(&folder, name, THROUGH, Mode::empty())?;
+        }
+        Ok(Place { folder, name, made: Made::default() })
+    }
 }
 
 /// A repository's own folder or file, on file systems that do not care for case too.

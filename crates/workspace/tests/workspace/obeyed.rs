@@ -92,11 +92,11 @@ fn what_was_there_is_put_back_and_what_came_instead_can_be_too() {
         let after = before.again();
         let changed = before.differences(&after);
         assert!(!changed.is_empty(), "{line}");
-        assert_eq!(before.put_back(&changed), [] as [PathBuf; 0], "{line}");
+        assert_eq!(before.put_back(&after, &changed), [] as [PathBuf; 0], "{line}");
         assert_eq!(before.changes(), [] as [PathBuf; 0], "{line}");
         // A folder in the place of a file is nothing that git obeys, and stays away.
         if !line.contains("mkdir") {
-            assert_eq!(after.put_back(&changed), [] as [PathBuf; 0], "{line}");
+            assert_eq!(after.put_back(&before, &changed), [] as [PathBuf; 0], "{line}");
             assert_eq!(after.changes(), [] as [PathBuf; 0], "{line}");
         }
     }
@@ -108,7 +108,7 @@ fn a_whole_repository_is_never_removed_and_a_link_is_not_followed() {
     let before = Obeyed::at(folder.path());
     git(folder.path(), &["init", "-q"]);
     let own = folder.path().join(".git");
-    assert_eq!(before.put_back(&before.changes()), std::slice::from_ref(&own));
+    assert_eq!(before.put_back(&before.again(), &before.changes()), std::slice::from_ref(&own));
     assert!(own.join("HEAD").exists());
 
     let (_folder, path) = repository();
@@ -118,6 +118,105 @@ fn a_whole_repository_is_never_removed_and_a_link_is_not_followed() {
     symlink("away", path.join(".git")).unwrap();
     fs::write(&config, "evil").unwrap();
     let config = std::slice::from_ref(&config);
-    assert_eq!(before.put_back(config), config);
+    assert_eq!(before.put_back(&before.again(), config), config);
     assert_eq!(fs::read_to_string(&config[0]).unwrap(), "evil");
+}
+
+#[test]
+fn what_took_the_place_of_a_repository_is_taken_away() {
+    for line in ["mv .git away; ln -s away .git", "mv .git away; echo gitdir: evil >.git"] {
+        let (_folder, path) = repository();
+        let before = Obeyed::at(&path);
+        assert!(Command::new("bash").args(["-c", line]).current_dir(&path).status().unwrap().success(), "{line}");
+        let own = path.join(".git");
+        let after = before.again();
+        let changed = before.differences(&after);
+        assert_eq!(changed, std::slice::from_ref(&own), "{line}");
+        assert_eq!(before.put_back(&after, &changed), changed, "{line}: the repository itself is not back");
+        assert!(own.symlink_metadata().is_err() && path.join("away/HEAD").exists(), "{line}");
+    }
+}
+
+/// Between a look and what is done about it, somebody else may be at work there.
+#[test]
+fn what_somebody_changed_since_the_look_stays() {
+    let (_folder, path) = repository();
+    let at = |name: &str| path.join(".git").join(name);
+    fs::remove_dir_all(at("hooks")).unwrap();
+    let before = Obeyed::at(&path);
+    fs::write(at("config"), "evil").unwrap();
+    fs::create_dir(at("hooks")).unwrap();
+    fs::write(at("hooks/pre-commit"), "evil").unwrap();
+    fs::write(at("commondir"), "evil").unwrap();
+    let after = before.again();
+    let changed = before.differences(&after);
+    assert_eq!(changed, [at("commondir"), at("config"), at("hooks")]);
+    // The person, in another terminal.
+    fs::write(at("config"), "mine").unwrap();
+    fs::write(at("hooks/pre-push"), "mine").unwrap();
+    assert_eq!(before.put_back(&after, &changed), [at("config"), at("hooks")]);
+    assert!(!at("commondir").exists() && !at("hooks/pre-commit").exists());
+    for mine in ["config", "hooks/pre-push"] {
+        assert_eq!(fs::read_to_string(at(mine)).unwrap(), "mine");
+    }
+    // To let the change stand is no reason to write over it either.
+    fs::write(at("commondir"), "mine").unwrap();
+    assert_eq!(after.put_back(&before, &changed), changed);
+    for mine in ["config", "hooks/pre-push", "commondir"] {
+        assert_eq!(fs::read_to_string(at(mine)).unwrap(), "mine");
+    }
+    let names = |folder: PathBuf| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let is_ours = |name: std::ffi::OsString| name.to_string_lossy().contains("tolka");
+    assert!(!names(at("")).chain(names(at("hooks"))).any(is_ours), "nothing of ours is left");
+}
+
+#[test]
+fn a_private_file_is_private_when_it_is_back() {
+    let (_folder, path) = repository();
+    let config = path.join(".git/config");
+    fs::set_permissions(&config, fs::Permissions::from_mode(0o600)).unwrap();
+    let before = Obeyed::at(&path);
+    fs::remove_file(&config).unwrap();
+    fs::write(&config, "evil").unwrap();
+    let after = before.again();
+    assert_eq!(before.put_back(&after, &before.differences(&after)), [] as [PathBuf; 0]);
+    assert_eq!(fs::metadata(config).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+/// A process that swaps folders for links, as fast as it can, while things are looked at and put back.
+#[test]
+fn a_folder_that_is_swapped_for_a_link_leads_nowhere() {
+    let (_folder, path) = repository();
+    let outside = tempfile::tempdir().unwrap();
+    let kept = |name: &str| outside.path().join(name);
+    for name in ["config", "hooks-x"] {
+        fs::write(kept(name), "kept").unwrap();
+    }
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (own, away) = (path.join(".git"), path.join("away"));
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                fs::rename(&own, &away).unwrap();
+                symlink(outside.path(), &own).unwrap();
+                fs::remove_file(&own).unwrap();
+                fs::rename(&away, &own).unwrap();
+            }
+        });
+        for round in 0..300 {
+            let before = Obeyed::at(&path);
+            // Whichever of the two it meets.
+            let _ = fs::write(path.join("away/config"), format!("evil {round}"));
+            let after = before.again();
+            let changed = [path.join(".git/config")];
+            before.put_back(&after, &changed);
+            after.put_back(&before, &changed);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    for name in ["config", "hooks-x"] {
+        assert_eq!(fs::read_to_string(kept(name)).unwrap(), "kept");
+    }
+    let names: Vec<_> = fs::read_dir(outside.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
 }

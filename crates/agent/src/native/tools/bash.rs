@@ -19,7 +19,7 @@ use super::outcome;
 use super::read::fields as map;
 use crate::Effect;
 pub(super) use aftermath::Before;
-pub(super) use guarded::Asking;
+pub(super) use guarded::{Asking, look_between};
 
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -143,16 +143,18 @@ async fn cancelled(
     act: &Act<'_>,
     mut running: Held,
     mut printed: Printed<'_>,
-    before: Before<'_>,
+    mut before: Before<'_>,
     title: String,
     description: Option<String>,
 ) -> Result<Done, Stop> {
     running.stop().await;
+    // However much it has left to say.
+    printed.note = before.guard(Asking::No).await?;
     let rest = async {
         while let Some(Heard::Output(text)) = running.next().await {
             printed.tell(text).await?;
         }
-        printed.note = before.tell_changes(Asking::No).await?;
+        before.tell_changes(Asking::No).await?;
         Ok::<(), Stop>(())
     };
     let grace = if act.scene.teller.cancel().is_fired() { GRACE } else { LONG_GRACE };

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use tolka_facts::Hash;
 use tolka_workspace::changes::Mark;
 use tolka_workspace::limits;
+use tolka_workspace::obeyed::Obeyed;
 
 use super::change::Content;
 
@@ -34,6 +35,8 @@ struct Inner {
     bytes: usize,
     /// Hosts that people were told commands were refused.
     refused: HashSet<String>,
+    /// As it was when last looked at, while something runs that may change it between two commands.
+    obeyed: Option<Obeyed>,
 }
 
 #[derive(Debug)]
@@ -52,6 +55,15 @@ impl Memory {
     pub(super) fn is_news(&self, host: &str) -> bool {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.refused.len() < REFUSED && inner.refused.insert(host.to_owned())
+    }
+
+    /// What git obeyed when last looked at; `None`: nothing ran since that could have changed it.
+    pub(super) fn watched(&self) -> Option<Obeyed> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).obeyed.clone()
+    }
+
+    pub(super) fn watch(&self, obeyed: Option<Obeyed>) {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).obeyed = obeyed;
     }
 
     /// The model knows that this is in the file: it has read it, or made it so.

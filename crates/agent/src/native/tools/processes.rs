@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::act::{Act, Done, Stop, blocking};
+use super::bash::look_between;
 use super::field::{Fields, NAME};
 use super::outcome;
 use super::read::fields as map;
@@ -53,6 +54,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
                 true => format!("{} was ended.", process.id),
                 false => format!("{} had ended by itself.", process.id),
             };
+            look_between(act).await?;
             Ok(done(&process.command, output, json!({ "process": process.id })))
         }
         other => Err(Stop::Failed(format!("`action` is `list`, `output` or `kill`, and not `{other}`"))),

@@ -106,6 +106,7 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     let told_model = json!({ "providerID": birth.model.provider, "modelID": birth.model.id });
     let (teller, cancel, call) = (act.scene.teller.clone(), act.scene.cancel.clone(), act.call.id.clone());
     let bills = home.bills.clone();
+    let processes = act.tools.settings.processes.clone();
     let work = async move {
         let child = match resumed {
             Some(child) => child,
@@ -119,12 +120,21 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
             return Err(Stop::Cancelled(None));
         }
         let working = family.give(child.clone(), prompt).await?;
-        Ok((child, Follower::new(teller, cancel, call, bills).follow(working).await?))
+        let followed = Follower::new(teller, cancel, call, bills).follow(working).await;
+        // Nobody who watches the parent would see them.
+        let left = processes.end_of(&child, "task").await;
+        Ok((child, followed?, left))
     };
-    let (child, report) = act.effect(work).await?;
+    let (child, report, left) = act.effect(work).await?;
     let Report { answer, note } = report;
     let mut metadata = map(json!({ "sessionId": child, "model": told_model, "truncated": false }));
     metadata.extend(note.map(|note| ("note".to_owned(), note.into())));
-    let output = format!("{answer}\n\n<task_metadata>\nsession_id: {child}\n</task_metadata>");
+    let left = match left {
+        0 => String::new(),
+        count => {
+            format!("\n\n[{count} of its processes ran in the background; what a subagent leaves running ends with it]")
+        }
+    };
+    let output = format!("{answer}{left}\n\n<task_metadata>\nsession_id: {child}\n</task_metadata>");
     Ok(Done { title, output, metadata, shown: Some(answer), ..Done::default() })
 }

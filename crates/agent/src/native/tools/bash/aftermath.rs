@@ -26,11 +26,13 @@ pub(in super::super) struct Before<'a> {
     also: Vec<PathBuf>,
     /// What is known to be in files that were read or changed before.
     kept: HashMap<String, Content>,
-    obeyed: Obeyed,
+    /// `None`: it has been looked after.
+    obeyed: Option<Obeyed>,
 }
 
 impl<'a> Before<'a> {
     pub(in super::super) async fn look(act: &'a Act<'a>) -> Result<Self, Stop> {
+        guarded::look_between(act).await?;
         let workspace = act.workspace();
         let memory = act.tools.memory.clone();
         let checkpoints = act.tools.settings.checkpoints.clone();
@@ -40,14 +42,14 @@ impl<'a> Before<'a> {
             (Look::also_at(&workspace, &also), also, memory.kept(&workspace), Obeyed::at(&workspace))
         };
         let (look, also, kept, obeyed) = act.looking(look).await?;
-        Ok(Before { act, look, watch, also, kept, obeyed })
+        Ok(Before { act, look, watch, also, kept, obeyed: Some(obeyed) })
     }
 
     /// Gives back what the model should know of it.
-    pub(in super::super) async fn tell_changes(self, asking: Asking) -> Result<Option<String>, Stop> {
-        let Before { act, look, watch, also, kept, obeyed } = self;
+    pub(in super::super) async fn tell_changes(mut self, asking: Asking) -> Result<Option<String>, Stop> {
         // First: somebody may be about to use git.
-        let note = guarded::look_after(act, obeyed, asking).await?;
+        let note = self.guard(asking).await?;
+        let Before { act, look, watch, also, kept, .. } = self;
         let workspace = act.workspace();
         let found = act.doing(move || {
             let now = Look::also_at(&workspace, &also);
@@ -75,6 +77,16 @@ impl<'a> Before<'a> {
             act.notice(Severity::Warning, "Not all that commands change is told", words.to_owned()).await?;
         }
         Ok(note)
+    }
+}
+
+impl Before<'_> {
+    /// The part that cannot wait: what git obeys. Once is enough; gives back what the model should know of it.
+    pub(super) async fn guard(&mut self, asking: Asking) -> Result<Option<String>, Stop> {
+        match self.obeyed.take() {
+            Some(obeyed) => guarded::look_after(self.act, obeyed, asking).await,
+            None => Ok(None),
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use super::super::act::{Act, Done, Stop, blocking};
 use super::super::outcome;
 use super::super::processes::state;
 use super::super::read::fields as map;
+use super::guarded::{look_between, watch_from};
 use crate::native::processes::Processes;
 
 /// Most servers that cannot start say so by then.
@@ -22,17 +23,20 @@ pub(super) async fn run(act: &Act<'_>, line: String, folder: PathBuf, title: Str
     let (settings, session) = (&act.tools.settings, &act.tools.session);
     settings.processes.has_room(session).map_err(Stop::failed)?;
     act.running_for_good(&title, &[]).await?;
+    look_between(act).await?;
     let workspace = act.workspace();
     let obeyed = act.looking(move |_| Obeyed::at(&workspace)).await?;
     let job = Job { line: line.clone(), workspace: act.workspace(), folder, time_limit: Duration::MAX };
     let running = settings.shell.start(&job).map_err(Stop::failed)?.unbounded();
     let (id, call) = (Processes::id_of(&act.call.id), act.call.id.clone());
     let told = ProcessStarted { process: id.clone(), command: line.clone(), call: Some(call.clone()) };
-    act.scene.teller.tell(Draft::agent(told)).await?;
-    // Its end must not be told before its beginning is.
-    act.scene.teller.settled().await?;
+    watch_from(act, &obeyed);
     let kept = (act.workspace(), obeyed);
-    let process = settings.processes.keep(session.clone(), call, line, running, kept);
+    // It is known before it is told: whatever becomes of this turn, somebody has it and tells its end.
+    let begun = settings.processes.keep(session.clone(), call, line, running, kept);
+    act.scene.teller.tell(Draft::agent(told)).await?;
+    act.scene.teller.settled().await?;
+    let process = begun.told();
     tokio::select! {
         () = process.settles(LOOK) => {}
         () = act.scene.cancel.fired() => {}
