@@ -61,6 +61,8 @@ pub struct Shell {
     keeper: PathBuf,
     program: PathBuf,
     level: Level,
+    /// Bubblewrap's program, found once: a folder that `PATH` names could get another one later.
+    wrapper: Option<PathBuf>,
     hidden: Vec<PathBuf>,
     /// Where there is a sandbox: without one, the system's own is there to be written.
     scratch: Option<Scratch>,
@@ -153,8 +155,9 @@ impl Shell {
         // The file of this very process, if that is the keeper, may be replaced while it runs.
         let is_me = cfg!(target_os = "linux") && std::env::current_exe().is_ok_and(|me| me == keeper);
         let keeper = if is_me { PathBuf::from("/proc/self/exe") } else { keeper.to_owned() };
+        let wrapper = (level == Level::Bubblewrap).then(sandbox::wrapper).flatten();
         let (network, limits, group) = (Network::On, Limits::default(), Place::find());
-        Shell { keeper, program, level, hidden: Vec::new(), scratch, network, proxy: None, limits, group }
+        Shell { keeper, program, level, wrapper, hidden: Vec::new(), scratch, network, proxy: None, limits, group }
     }
 
     /// What commands may reach, or the reason why the sandbox cannot hold them to it. Without one nothing does. Blocks.
@@ -231,7 +234,7 @@ impl Shell {
             return Err(CommandError::Nul);
         }
         let (workspace, folder) = folders(&job.workspace, &job.folder)?;
-        let (way, pass) = self.way().map_err(CommandError::Start)?;
+        let (way, pass) = self.way(&workspace).map_err(CommandError::Start)?;
         let start = Start { workspace, folder, way, pass: pass.as_ref(), input: Input::Nothing };
         let args = ["-c".into(), job.line.clone().into()];
         let command = self.keeper(start, &self.program, &args, job.time_limit).map_err(CommandError::Start)?;
@@ -245,18 +248,18 @@ impl Shell {
             return Err(CommandError::Nul);
         }
         let (workspace, folder) = folders(&job.workspace, &job.folder)?;
-        let (way, pass) = self.way().map_err(CommandError::Start)?;
+        let (way, pass) = self.way(&workspace).map_err(CommandError::Start)?;
         let start = Start { workspace, folder, way, pass: pass.as_ref(), input: Input::Leash };
         let command = self.keeper(start, &job.program, &job.args, Duration::MAX).map_err(CommandError::Start)?;
         let mut command = Command::from(command);
-        command.envs(job.env.iter().map(|(name, value)| (name, value)));
+        command.envs(surroundings::given(&job.env));
         Piped::start(command, pass)
     }
 
     /// The way to the network for one command.
-    fn way(&self) -> std::io::Result<(Way, Option<Pass>)> {
+    fn way(&self, workspace: &Path) -> std::io::Result<(Way, Option<Pass>)> {
         match (&self.network, &self.proxy) {
-            (_, Some(proxy)) => proxy.admit().map(|(way, pass)| (way, Some(pass))),
+            (_, Some(proxy)) => proxy.admit(workspace).map(|(way, pass)| (way, Some(pass))),
             (Network::On, None) => Ok((Way::Open, None)),
             (Network::Off | Network::Only(_), None) => Ok((Way::Closed, None)),
         }
@@ -284,7 +287,8 @@ impl Shell {
             (_, _) => Sandbox::None,
         };
         let (limits, group) = (self.limits, self.group.clone());
-        let order = Order { program: program.to_owned(), time_limit, input, sandbox, way, limits, group };
+        let (program, wrapper) = (program.to_owned(), self.wrapper.clone());
+        let order = Order { program, time_limit, input, sandbox, wrapper, way, limits, group };
         command.arg(KEEP).arg(serde_json::to_string(&order)?).args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)

@@ -16,6 +16,8 @@ pub(super) struct Order {
     pub(super) time_limit: Duration,
     pub(super) input: Input,
     pub(super) sandbox: Sandbox,
+    /// The program that makes the sandbox, where one does.
+    pub(super) wrapper: Option<PathBuf>,
     pub(super) way: Way,
     pub(super) limits: Limits,
     /// Where the kernel itself counts; else the keeper does.

@@ -58,6 +58,23 @@ const SET: &[(&str, &str)] = &[
 /// What cannot do without a folder to write to in a home that cannot be written.
 const CACHES: &[(&str, &str)] = &[("GOCACHE", "go-build"), ("npm_config_cache", "npm")];
 
+/// What one program is given besides. Under these names no loader and no shell on the way to it looks at them: they are
+/// its own again when it is started, and no keeper and no sandbox is started with them.
+const GIVEN: &str = "TOLKA_GIVEN_";
+
+pub(super) fn given(env: &[(String, String)]) -> impl Iterator<Item = (String, &str)> {
+    env.iter().map(|(name, value)| (format!("{GIVEN}{name}"), value.as_str()))
+}
+
+/// By its own names what this process holds for the program that it starts, and the names to be taken away.
+pub(super) fn unwrapped() -> Vec<(OsString, OsString, OsString)> {
+    let own = |(name, value): (OsString, OsString)| {
+        let bare = name.to_str()?.strip_prefix(GIVEN)?.to_owned();
+        Some((name, bare.into(), value))
+    };
+    std::env::vars_os().filter_map(own).collect()
+}
+
 pub(super) fn of() -> impl Iterator<Item = (OsString, OsString)> {
     let passed = std::env::vars_os().filter(|(name, value)| is_passed(name, value));
     passed.chain(SET.iter().map(|(name, value)| (name.into(), value.into())))

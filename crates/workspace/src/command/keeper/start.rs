@@ -12,6 +12,7 @@ use super::super::forward;
 use super::super::limits::Guard;
 use super::super::order::{Input, Order, Sandbox, Way};
 use super::super::sandbox::Bounds;
+use super::super::surroundings;
 
 /// The first process: the program, or the sandbox with another keeper in it.
 pub(super) struct Main {
@@ -45,6 +46,9 @@ pub(super) fn start(order: &Order, args: &[OsString]) -> io::Result<Main> {
 fn program(order: &Order, args: &[OsString], guard: Guard) -> io::Result<Main> {
     let mut command = Command::new(&order.program);
     command.args(args).process_group(0).stdout(io::stdout().as_fd().try_clone_to_owned()?);
+    for (held, name, value) in surroundings::unwrapped() {
+        command.env_remove(held).env(name, value);
+    }
     match order.input {
         Input::Nothing => command.stdin(Stdio::null()).stderr(io::stdout().as_fd().try_clone_to_owned()?),
         Input::Leash => {
@@ -68,7 +72,7 @@ fn wrapped(bounds: &Bounds, order: &Order, args: &[OsString]) -> io::Result<Main
     use super::super::KEEP;
     use super::super::sandbox::bubblewrap::{Myself, inside};
     let myself = Myself::open()?;
-    let mut command = inside(bounds, &order.way, &myself)?;
+    let mut command = inside(order.wrapper.as_deref(), bounds, &order.way, &myself)?;
     let inner = Order { sandbox: Sandbox::Inside, ..order.clone() };
     command.arg(KEEP).arg(serde_json::to_string(&inner)?).args(args).process_group(0);
     match order.input {

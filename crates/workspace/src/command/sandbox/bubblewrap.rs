@@ -35,8 +35,18 @@ impl Myself {
 }
 
 /// What runs `myself` inside; its arguments are to follow.
-pub(in crate::command) fn inside(bounds: &Bounds, way: &Way, myself: &Myself) -> io::Result<Command> {
-    let mut command = Command::new("bwrap");
+pub(in crate::command) fn inside(
+    wrapper: Option<&Path>,
+    bounds: &Bounds,
+    way: &Way,
+    myself: &Myself,
+) -> io::Result<Command> {
+    let wrapper = wrapper.ok_or_else(|| io::Error::other("there is no program bwrap"))?;
+    // Commands write there.
+    if wrapper.canonicalize()?.starts_with(&bounds.workspace) {
+        return Err(io::Error::other(format!("{} lies in the workspace", wrapper.display())));
+    }
+    let mut command = Command::new(wrapper);
     command.args(["--unshare-pid", "--unshare-ipc", "--die-with-parent", "--ro-bind", "/", "/"]);
     if *way != Way::Open {
         command.arg("--unshare-net");
