@@ -5,11 +5,14 @@
 //! [`Allowed`] is what a person has named all the same. Who asks has to connect to the very address that was judged.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::str::FromStr;
 
 /// Where Azure's machines find their host: a public address that never leaves the machine's own network.
 const WIRE_SERVER: Ipv4Addr = Ipv4Addr::new(168, 63, 129, 16);
+
+/// The port of what is thrown away.
+const DISCARD: u16 = 9;
 
 /// Networks that are not the public internet's: the first address and how many bits of it count.
 const NOT_PUBLIC_4: &[(Ipv4Addr, u32)] = &[
@@ -39,9 +42,24 @@ const NOT_PUBLIC_6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3ffe, 0, 0, 0, 0, 0, 0, 0), 16),
 ];
 
-/// Whether an address is one that anybody on the internet could have. Whatever is not known to be is not: loopback, private
-/// and link-local networks, multicast, what is reserved; and an IPv6 address that stands for an IPv4 one is judged as that.
+/// Whether an address is one that anybody else on the internet could have. Whatever is not known to be is not: loopback,
+/// private and link-local networks, multicast, what is reserved, and whatever address this machine has itself; and an IPv6
+/// address that stands for an IPv4 one is judged as that.
 pub fn is_public(address: IpAddr) -> bool {
+    is_everybodys(address) && !is_own(address.to_canonical())
+}
+
+/// Whether this machine has it. It talks to itself from the address that it talks to; nothing is sent to find that out.
+fn is_own(address: IpAddr) -> bool {
+    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect((address, DISCARD))?;
+        socket.local_addr()
+    });
+    from.is_ok_and(|from| from.ip() == address)
+}
+
+fn is_everybodys(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_4(address),
         IpAddr::V6(address) => match embedded(address) {
@@ -162,7 +180,42 @@ mod tests {
     use super::*;
 
     fn judged(text: &str) -> bool {
-        is_public(text.parse().unwrap())
+        is_everybodys(text.parse().unwrap())
+    }
+
+    #[test]
+    fn this_machine_knows_its_own_addresses() {
+        let own = |text: &str| is_own(text.parse().unwrap());
+        assert!(own("127.0.0.1") && own("::1") != std::net::UdpSocket::bind("[::1]:0").is_err());
+        assert!(!own("192.0.2.1") && !own("1.1.1.1"));
+    }
+
+    /// A machine that is on the internet itself, as many are: in a network of its own, with an address that looks like any.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_address_of_this_machine_is_not_public_whatever_it_looks_like() {
+        let name = "address::tests::inside_a_network_with_an_own_address";
+        let line = "ip link set lo up && ip address add 11.22.33.44/32 dev lo && ip address add 2606:4700::77/128 dev lo nodad && \
+                    exec \"$0\" --exact --ignored --nocapture \"$1\"";
+        let me = std::env::current_exe().unwrap();
+        let mut unshare = std::process::Command::new("unshare");
+        let ran = unshare.args(["-rn", "sh", "-c", line]).arg(me).arg(name).output();
+        let said = ran.map(|ran| String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned());
+        match said {
+            Ok(said) if said.contains("running 1 test") => assert!(said.contains("1 passed"), "{said}"),
+            other => println!("skipped: no network of its own can be made here: {other:?}"),
+        }
+    }
+
+    #[test]
+    #[ignore = "runs inside an_address_of_this_machine_is_not_public_whatever_it_looks_like"]
+    fn inside_a_network_with_an_own_address() {
+        for own in ["11.22.33.44", "::ffff:11.22.33.44", "2606:4700::77"] {
+            assert!(judged(own) && !is_public(own.parse().unwrap()), "{own}");
+        }
+        for other in ["11.22.33.45", "2606:4700::78"] {
+            assert!(is_public(other.parse().unwrap()), "{other}");
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! What commands may reach: all, nothing, or the hosts on a list.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+
+const LOCALHOST: &str = "localhost";
 
 /// The network of commands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,29 +36,32 @@ pub struct Host {
     port: Option<u16>,
 }
 
-/// What a host on the list means for one that is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
-    /// If it has an address that everybody can reach.
-    Public,
-    /// It was written down with its port: whatever its address is.
-    Literal,
-}
-
 impl Host {
-    pub(super) fn fits(&self, name: &str, port: u16) -> Option<Fit> {
+    /// Whether it is this one that is wanted.
+    pub(super) fn fits(&self, name: &str, port: u16) -> bool {
         let is_name = match self.is_wildcard {
             false => name == self.name,
             true => name.strip_suffix(&self.name).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
         };
         let is_port = self.port.map_or(matches!(port, 80 | 443), |own| own == port);
-        let is_literal = !self.is_wildcard && self.port.is_some();
-        (is_name && is_port).then_some(if is_literal { Fit::Literal } else { Fit::Public })
+        is_name && is_port
+    }
+
+    /// Whether a connection may be made to an address that is not everybody's, and that a listed name turned out to have. That it has it is the word of a
+    /// name server: what is near must be on the list itself.
+    pub(super) fn admits(&self, name: &str, address: SocketAddr) -> bool {
+        let is_named = self.name == LOCALHOST && name == LOCALHOST && address.ip().is_loopback();
+        let is_it = is_named || self.address() == Some(address.ip().to_canonical());
+        is_it && self.port == Some(address.port())
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.name.parse().ok().map(|address: IpAddr| address.to_canonical())
     }
 
     /// Whether it is on this machine.
     pub(super) fn is_local(&self) -> bool {
-        self.name == "localhost" || self.name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        self.name == LOCALHOST || self.address().is_some_and(|address| address.is_loopback())
     }
 }
 
@@ -129,23 +134,43 @@ pub(super) fn normal(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn fits(host: &str, name: &str, port: u16) -> Option<Fit> {
+    fn fits(host: &str, name: &str, port: u16) -> bool {
         host.parse::<Host>().unwrap().fits(&normal(name).unwrap(), port)
     }
 
     #[test]
     fn a_host_is_what_is_written_and_no_more() {
-        assert_eq!(fits("Example.org", "example.ORG.", 443), Some(Fit::Public));
-        assert_eq!(fits("example.org", "example.org", 80), Some(Fit::Public));
-        assert_eq!(fits("example.org", "example.org", 22), None);
-        assert_eq!(fits("example.org:22", "example.org", 22), Some(Fit::Literal));
-        assert_eq!(fits("example.org:22", "example.org", 443), None);
-        assert_eq!(fits("*.example.org:22", "a.b.example.org", 22), Some(Fit::Public));
+        assert!(fits("Example.org", "example.ORG.", 443));
+        assert!(fits("example.org", "example.org", 80));
+        assert!(!fits("example.org", "example.org", 22));
+        assert!(fits("example.org:22", "example.org", 22));
+        assert!(!fits("example.org:22", "example.org", 443));
+        assert!(fits("*.example.org:22", "a.b.example.org", 22));
         for other in ["example.org", "notexample.org", "example.org.evil.net", "org"] {
-            assert_eq!(fits("*.example.org", other, 443), None, "{other}");
+            assert!(!fits("*.example.org", other, 443), "{other}");
         }
-        assert_eq!(fits("[::1]:80", "::1", 80), Some(Fit::Literal));
-        assert_eq!(fits("127.0.0.1:80", "127.0.0.1", 80), Some(Fit::Literal));
+        assert!(fits("[::1]:80", "::1", 80));
+        assert!(fits("127.0.0.1:80", "127.0.0.1", 80));
+    }
+
+    #[test]
+    fn what_is_near_is_admitted_by_its_own_address_and_port() {
+        let admits = |host: &str, name: &str, address: &str| {
+            host.parse::<Host>().unwrap().admits(name, address.parse().unwrap())
+        };
+        assert!(admits("10.0.0.7:5432", "db.example.org", "10.0.0.7:5432"));
+        assert!(admits("10.0.0.7:5432", "db.example.org", "[::ffff:10.0.0.7]:5432"));
+        assert!(admits("[::1]:80", "::1", "[::1]:80"));
+        assert!(admits("localhost:80", "localhost", "127.0.0.1:80") && admits("localhost:80", "localhost", "[::1]:80"));
+        for (host, name, address) in [
+            ("db.example.org:5432", "db.example.org", "10.0.0.7:5432"),
+            ("10.0.0.7", "db.example.org", "10.0.0.7:80"),
+            ("10.0.0.7:5432", "db.example.org", "10.0.0.7:5433"),
+            ("localhost:80", "evil.example.org", "127.0.0.1:80"),
+            ("localhost:80", "localhost", "10.0.0.7:80"),
+        ] {
+            assert!(!admits(host, name, address), "{host} {name} {address}");
+        }
     }
 
     #[test]

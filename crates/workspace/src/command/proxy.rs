@@ -7,22 +7,22 @@
 mod relay;
 mod request;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::network::{Fit, Host, authority};
+use super::network::{Host, authority};
 use super::order::Way;
 use super::scratch::Scratch;
 use crate::address::is_public;
@@ -30,7 +30,14 @@ use relay::{head, relay};
 use request::Request;
 
 /// At the same time, of all commands.
-const MOST: usize = 256;
+const MOST: usize = 512;
+
+/// Of these, for the commands of one workspace: those of another find room.
+const MOST_OF_ONE: usize = 96;
+
+/// That have not said yet what they want and who they are. When one more comes, the oldest of them goes: who has something
+/// to say says it at once.
+const MOST_SILENT: usize = 64;
 
 /// For a client to say what it wants, for a name to be looked up, and for a host to answer.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -70,7 +77,16 @@ struct Hall {
     hosts: Vec<Host>,
     look_up: LookUp,
     room: Arc<Semaphore>,
-    passes: Mutex<HashMap<String, Arc<Mutex<BTreeSet<String>>>>>,
+    passes: Mutex<HashMap<String, Arc<Admitted>>>,
+}
+
+/// Who has a pass.
+struct Admitted {
+    workspace: PathBuf,
+    /// For connections, with all others of the workspace.
+    room: Arc<Semaphore>,
+    /// Hosts that were asked for in vain.
+    refused: Mutex<BTreeSet<String>>,
 }
 
 impl std::fmt::Debug for Proxy {
@@ -105,7 +121,7 @@ impl Proxy {
     }
 
     /// The way of one command, for as long as the pass is held. Within a tokio runtime.
-    pub(super) fn admit(&self) -> io::Result<(Way, Pass)> {
+    pub(super) fn admit(&self, workspace: &Path) -> io::Result<(Way, Pass)> {
         if let Some(door) = self.door.lock().unwrap_or_else(PoisonError::into_inner).take() {
             let task = tokio::spawn(self.hall.clone().serve(match door {
                 Door::Socket(listener) => Listening::Socket(UnixListener::from_std(listener)?),
@@ -116,11 +132,15 @@ impl Proxy {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
         let word: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let refused = Arc::<Mutex<BTreeSet<String>>>::default();
-        self.hall.passes().insert(word.clone(), refused.clone());
+        let mut passes = self.hall.passes();
+        let room = passes.values().find(|other| other.workspace == workspace).map(|other| other.room.clone());
+        let room = room.unwrap_or_else(|| Arc::new(Semaphore::new(MOST_OF_ONE)));
+        let admitted = Arc::new(Admitted { workspace: workspace.to_owned(), room, refused: Mutex::default() });
+        passes.insert(word.clone(), admitted.clone());
+        drop(passes);
         let way = Way::Proxy { port: self.port, socket: self.socket.as_ref().map(|(path, _)| path.clone()) };
         let is_local = self.hall.hosts.iter().any(Host::is_local);
-        Ok((way, Pass { hall: self.hall.clone(), word, port: self.port, is_local, refused }))
+        Ok((way, Pass { hall: self.hall.clone(), word, port: self.port, is_local, admitted }))
     }
 }
 
@@ -138,7 +158,7 @@ pub(super) struct Pass {
     word: String,
     port: u16,
     is_local: bool,
-    refused: Arc<Mutex<BTreeSet<String>>>,
+    admitted: Arc<Admitted>,
 }
 
 impl std::fmt::Debug for Pass {
@@ -163,7 +183,7 @@ impl Pass {
 
     /// Hosts that it asked for and did not get, each with its port.
     pub(super) fn refused(&self) -> Vec<String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.admitted.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 }
 
@@ -186,6 +206,7 @@ enum No {
     NotListed(String),
     Private(String),
     Unreachable(String),
+    Full,
 }
 
 impl No {
@@ -213,6 +234,12 @@ impl No {
                      where the list names it with its port: `network` in the [sandbox] part of tolka.toml."
                 ),
             ),
+            No::Full => (
+                "503 Service Unavailable\r\nRetry-After: 1",
+                format!(
+                    "Tolka: the commands of a workspace may have {MOST_OF_ONE} connections at once, and have them."
+                ),
+            ),
             No::Unreachable(host) => ("502 Bad Gateway", format!("Tolka: {host} does not answer, or has no address.")),
         };
         let length = words.len() + 1;
@@ -224,46 +251,59 @@ impl No {
 }
 
 impl Hall {
-    fn passes(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Mutex<BTreeSet<String>>>>> {
+    fn passes(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Admitted>>> {
         self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn serve(self: Arc<Self>, listening: Listening) {
         // With this task they all end.
         let mut tasks = JoinSet::new();
+        let mut silent: VecDeque<(AbortHandle, Weak<()>)> = VecDeque::new();
         loop {
             while tasks.try_join_next().is_some() {}
             let Ok(room) = self.room.clone().acquire_owned().await else { return };
-            let hall = self.clone();
+            silent.retain(|(_, is_silent)| is_silent.strong_count() > 0);
+            let (hall, silence) = (self.clone(), Arc::new(()));
+            let is_silent = Arc::downgrade(&silence);
             let accepted = match &listening {
                 Listening::Socket(listener) => listener.accept().await.map(|(client, _)| {
                     tasks.spawn(async move {
-                        hall.attend(client).await;
+                        hall.attend(client, silence).await;
                         drop(room);
                     })
                 }),
                 Listening::Port(listener) => listener.accept().await.map(|(client, _)| {
                     tasks.spawn(async move {
-                        hall.attend(client).await;
+                        hall.attend(client, silence).await;
                         drop(room);
                     })
                 }),
             };
-            if let Err(error) = accepted {
-                // Too many files are open, most likely; some will close.
-                tracing::warn!(%error, "the proxy of commands cannot take a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
+            match accepted {
+                Ok(task) => silent.push_back((task, is_silent)),
+                Err(error) => {
+                    // Too many files are open, most likely; some will close.
+                    tracing::warn!(%error, "the proxy of commands cannot take a connection");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+            silent.retain(|(_, is_silent)| is_silent.strong_count() > 0);
+            if silent.len() > MOST_SILENT
+                && let Some((oldest, _)) = silent.pop_front()
+            {
+                oldest.abort();
             }
         }
     }
 
-    async fn attend(&self, mut client: impl AsyncRead + AsyncWrite + Unpin) {
+    /// `silence` is held until it is known who the client is.
+    async fn attend(&self, mut client: impl AsyncRead + AsyncWrite + Unpin, silence: Arc<()>) {
         let asked = timeout(PATIENCE, head(&mut client)).await;
         let Ok(Some((head, rest))) = asked else {
             let _ = client.write_all(No::Unreadable.answer().as_bytes()).await;
             return;
         };
-        let (request, mut host) = match self.judge(&head).await {
+        let (request, mut host, _room) = match self.judge(&head, silence).await {
             Ok(found) => found,
             Err(no) => {
                 let _ = client.write_all(no.answer().as_bytes()).await;
@@ -280,27 +320,31 @@ impl Hall {
         }
     }
 
-    async fn judge(&self, head: &str) -> Result<(Request, TcpStream), No> {
+    async fn judge(&self, head: &str, silence: Arc<()>) -> Result<(Request, TcpStream, OwnedSemaphorePermit), No> {
         let request = Request::read(head).ok_or(No::Unreadable)?;
         let pass = request.pass.as_ref().and_then(|word| self.passes().get(word).cloned()).ok_or(No::Unknown)?;
+        let room = pass.room.clone().try_acquire_owned().map_err(|_| No::Full)?;
+        drop(silence);
         let reached = self.reach(&request.host, request.port).await;
         if let Err(No::NotListed(host) | No::Private(host)) = &reached {
-            let mut refused = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = pass.refused.lock().unwrap_or_else(PoisonError::into_inner);
             if refused.len() < REMEMBERED {
                 refused.insert(host.clone());
             }
         }
-        Ok((request, reached?))
+        Ok((request, reached?, room))
     }
 
     async fn reach(&self, name: &str, port: u16) -> Result<TcpStream, No> {
         let shown = authority(name, Some(port));
-        let fit = self.hosts.iter().filter_map(|host| host.fits(name, port)).max();
-        let fit = fit.ok_or_else(|| No::NotListed(shown.clone()))?;
+        if !self.hosts.iter().any(|host| host.fits(name, port)) {
+            return Err(No::NotListed(shown));
+        }
         let unreachable = || No::Unreachable(shown.clone());
         let looked = timeout(PATIENCE, (self.look_up)(name.to_owned(), port)).await;
         let found = looked.map_err(|_| unreachable())?.map_err(|_| unreachable())?;
-        let is_good = |address: &SocketAddr| fit == Fit::Literal || is_public(address.ip());
+        let is_named = |address: SocketAddr| self.hosts.iter().any(|host| host.admits(name, address));
+        let is_good = |address: &SocketAddr| is_public(address.ip()) || is_named(*address);
         let good: Vec<SocketAddr> = found.iter().copied().filter(is_good).collect();
         if good.is_empty() && !found.is_empty() {
             return Err(No::Private(shown));

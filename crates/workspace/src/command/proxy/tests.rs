@@ -66,9 +66,9 @@ fn authorization(pass: &Pass) -> String {
 #[tokio::test]
 async fn a_listed_host_is_reached_by_tunnel_and_by_plain_request() {
     let host = echo().await;
-    let listed = format!("good.test:{}", host.port());
-    let place = place(&[&listed], vec![host]);
-    let (way, pass) = place.proxy.admit().unwrap();
+    let (listed, near) = (format!("good.test:{}", host.port()), host.to_string());
+    let place = place(&[&listed, &near], vec![host]);
+    let (way, pass) = place.proxy.admit(Path::new("/a")).unwrap();
     assert_eq!(way, Way::Proxy { port: place.proxy.port, socket: None });
     let head = authorization(&pass);
     let said = say(&place.proxy, &format!("GET http://{listed}/a?key=1 HTTP/1.1\r\n{head}Accept: x\r\n\r\n")).await;
@@ -82,7 +82,7 @@ async fn a_listed_host_is_reached_by_tunnel_and_by_plain_request() {
 #[tokio::test]
 async fn what_is_not_listed_is_refused_in_words_and_never_looked_up() {
     let place = place(&["good.test", "*.good.test:8080"], vec![echo().await]);
-    let (_, pass) = place.proxy.admit().unwrap();
+    let (_, pass) = place.proxy.admit(Path::new("/a")).unwrap();
     let head = authorization(&pass);
     for target in
         ["evil.test:443", "good.test:22", "good.test.evil.test:443", "2130706433:80", "a.good.test:443", "0x7f.1:80"]
@@ -101,22 +101,69 @@ async fn what_is_not_listed_is_refused_in_words_and_never_looked_up() {
 async fn a_name_on_the_list_does_not_lead_into_this_machine() {
     let host = echo().await;
     let port = host.port();
-    // The name is listed for everybody's addresses, and has only one of this machine.
-    let wild = format!("*.good.test:{port}");
-    let place = place(&[&wild], vec![host, SocketAddr::from(([169, 254, 169, 254], port))]);
-    let (_, pass) = place.proxy.admit().unwrap();
-    let head = authorization(&pass);
-    let said = say(&place.proxy, &format!("CONNECT inner.good.test:{port} HTTP/1.1\r\n{head}\r\n")).await;
-    assert!(said.starts_with("HTTP/1.1 403 ") && said.contains("of this machine"), "{said}");
-    assert_eq!(pass.refused(), [format!("inner.good.test:{port}")]);
+    // The name is listed, with its port too, and has only addresses of this machine and its network.
+    for listed in [format!("*.good.test:{port}"), format!("inner.good.test:{port}")] {
+        let place = place(&[&listed], vec![host, SocketAddr::from(([169, 254, 169, 254], port))]);
+        let (_, pass) = place.proxy.admit(Path::new("/a")).unwrap();
+        let head = authorization(&pass);
+        let said = say(&place.proxy, &format!("CONNECT inner.good.test:{port} HTTP/1.1\r\n{head}\r\n")).await;
+        assert!(said.starts_with("HTTP/1.1 403 ") && said.contains("of this machine"), "{listed}: {said}");
+        assert_eq!(pass.refused(), [format!("inner.good.test:{port}")]);
+    }
+}
+
+/// Opens a tunnel and keeps it.
+async fn tunnel(proxy: &Proxy, pass: &Pass, target: &str) -> (String, TcpStream) {
+    let mut client = TcpStream::connect(("127.0.0.1", proxy.port)).await.unwrap();
+    let ask = format!("CONNECT {target} HTTP/1.1\r\n{}\r\n", authorization(pass));
+    client.write_all(ask.as_bytes()).await.unwrap();
+    let mut line = String::new();
+    BufReader::new(&mut client).read_line(&mut line).await.unwrap();
+    (line, client)
+}
+
+#[tokio::test]
+async fn one_workspace_does_not_take_the_room_of_another() {
+    let address = echo().await;
+    let host = address.to_string();
+    let place = place(&[&host], vec![address]);
+    let admit = |workspace: &str| place.proxy.admit(Path::new(workspace)).unwrap().1;
+    let (one, same, other) = (admit("/a"), admit("/a"), admit("/b"));
+    let mut held = Vec::new();
+    for at in 0..MOST_OF_ONE {
+        let (line, client) = tunnel(&place.proxy, if at % 2 == 0 { &one } else { &same }, &host).await;
+        assert!(line.starts_with("HTTP/1.1 200 "), "{line}");
+        held.push(client);
+    }
+    for full in [&one, &same] {
+        assert!(tunnel(&place.proxy, full, &host).await.0.starts_with("HTTP/1.1 503 "));
+    }
+    assert!(tunnel(&place.proxy, &other, &host).await.0.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test]
+async fn those_who_say_nothing_keep_nobody_out() {
+    let address = echo().await;
+    let host = address.to_string();
+    let place = place(&[&host], vec![address]);
+    let (_, pass) = place.proxy.admit(Path::new("/a")).unwrap();
+    let mut silent = Vec::new();
+    for _ in 0..MOST + 100 {
+        silent.push(TcpStream::connect(("127.0.0.1", place.proxy.port)).await.unwrap());
+    }
+    assert!(tunnel(&place.proxy, &pass, &host).await.0.starts_with("HTTP/1.1 200 "));
+    // They were not waited for: the first ones had to go, without a word.
+    let mut said = String::new();
+    silent[0].read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "");
 }
 
 #[tokio::test]
 async fn it_connects_to_the_address_that_it_judged() {
     // Later look-ups give 127.0.0.1 with the port that is asked for, where nobody listens.
     let host = echo().await;
-    let place = place(&["good.test:9"], vec![host]);
-    let (_, pass) = place.proxy.admit().unwrap();
+    let place = place(&["good.test:9", &host.to_string()], vec![host]);
+    let (_, pass) = place.proxy.admit(Path::new("/a")).unwrap();
     let said = say(&place.proxy, &format!("CONNECT good.test:9 HTTP/1.1\r\n{}\r\nhello", authorization(&pass))).await;
     assert!(said.ends_with("heard: hello"), "{said}");
     assert_eq!(place.looked.load(Ordering::Relaxed), 1);
@@ -125,9 +172,9 @@ async fn it_connects_to_the_address_that_it_judged() {
 #[tokio::test]
 async fn only_who_has_a_pass_gets_through_and_only_while_it_lasts() {
     let host = echo().await;
-    let listed = format!("good.test:{}", host.port());
-    let place = place(&[&listed], vec![host]);
-    let (_, pass) = place.proxy.admit().unwrap();
+    let (listed, near) = (format!("good.test:{}", host.port()), host.to_string());
+    let place = place(&[&listed, &near], vec![host]);
+    let (_, pass) = place.proxy.admit(Path::new("/a")).unwrap();
     let ask = |head: &str| format!("CONNECT {listed} HTTP/1.1\r\n{head}\r\nhello");
     let wrong = "Proxy-Authorization: Basic dG9sa2E6c2VzYW1l\r\n";
     for head in ["", wrong] {
@@ -142,7 +189,7 @@ async fn only_who_has_a_pass_gets_through_and_only_while_it_lasts() {
 #[tokio::test]
 async fn a_head_without_end_is_refused() {
     let place = place(&["good.test"], Vec::new());
-    let (_, _pass) = place.proxy.admit().unwrap();
+    let (_, _pass) = place.proxy.admit(Path::new("/a")).unwrap();
     let client = TcpStream::connect(("127.0.0.1", place.proxy.port)).await.unwrap();
     let (read, mut write) = client.into_split();
     let flood = tokio::spawn(async move { while write.write_all(&[b'x'; 4096]).await.is_ok() {} });
