@@ -350,17 +350,19 @@ impl Actor {
         let mut drafts = end_turn(self.clerk.tip(), Ended::stopped(Stop::Cancelled));
         drafts.extend(processes::ended(self.clerk.tip(), "delete", |_| true));
         drafts.push(Draft::client(SessionDeleted {}));
-        if let Some(agent) = &self.agent {
-            agent.forget(&self.session);
-        }
-        match self.clerk.append(drafts.clone()).await {
+        let deleted = match self.clerk.append(drafts.clone()).await {
             // What the agent told and the disk refused would keep a full disk full: whoever deletes wants it gone.
             Err(SessionError::Journal(JournalError::DiskFull { .. })) if self.clerk.is_blocked() => {
                 self.clerk.drop_backlog();
                 self.clerk.append(drafts).await
             }
             result => result,
+        };
+        // Not before: a session that could not be deleted has its processes.
+        if let Some(agent) = self.agent.as_ref().filter(|_| deleted.is_ok()) {
+            agent.forget(&self.session);
         }
+        deleted
     }
 }
 

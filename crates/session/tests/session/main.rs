@@ -14,7 +14,7 @@ mod saving;
 mod steering;
 mod ways;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -36,7 +36,12 @@ struct Puppet {
     waits: Arc<Notify>,
     /// Lets a turn that waits for it go on.
     go: Arc<Notify>,
+    journal: Arc<Sqlite>,
+    forgotten: Forgotten,
 }
+
+/// Sessions that the agent was told to forget, and the last fact of each that was durable then.
+type Forgotten = Arc<Mutex<Vec<(SessionId, u64)>>>;
 
 struct Strings {
     waits: Arc<Notify>,
@@ -63,6 +68,11 @@ impl Agent for Puppet {
     fn modes(&self) -> Vec<ModeAbout> {
         let mode = |name: &str| ModeAbout { name: name.into(), description: String::new() };
         vec![mode("build"), mode("plan")]
+    }
+
+    fn forget(&self, session: &SessionId) {
+        let durable = *self.journal.watch(&Scope::Session(session.clone())).borrow();
+        self.forgotten.lock().unwrap().push((session.clone(), durable));
     }
 
     fn open(&self, place: Place) -> Box<dyn Mind> {
@@ -164,6 +174,7 @@ struct World {
     waits: Arc<Notify>,
     go: Arc<Notify>,
     folder: tempfile::TempDir,
+    forgotten: Forgotten,
     /// The desk before the crash. It is held: one that goes would end its turns.
     #[allow(dead_code, reason = "it is only held")]
     crashed: Option<Desk>,
@@ -186,10 +197,13 @@ impl World {
         let options = SqliteOptions { max_bytes, ..SqliteOptions::new(folder.path()) };
         let journal = Sqlite::open(&options).unwrap();
         let (waits, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-        let puppet = Puppet { name, waits: waits.clone(), go: go.clone() };
+        let forgotten = Forgotten::default();
+        let (waits_too, go_too) = (waits.clone(), go.clone());
+        let puppet =
+            Puppet { name, waits: waits_too, go: go_too, journal: journal.clone(), forgotten: forgotten.clone() };
         let agents: Agents = Arc::from([Arc::new(puppet) as Arc<dyn Agent>]);
         let desk = Desk::with_options(journal.clone(), agents, Arc::new(Ids::seeded(Time::now().micros())), desk);
-        World { desk, journal, waits, go, folder, crashed: None }
+        World { desk, journal, waits, go, folder, forgotten, crashed: None }
     }
 
     async fn session(&self) -> SessionId {
@@ -430,6 +444,18 @@ async fn a_burst_that_a_full_disk_stops_goes_on_where_it_was() {
     let expected: Vec<String> = (0..BURST).map(|n| n.to_string()).chain(["all is durable".to_owned()]).collect();
     assert_eq!(texts(&world.facts(&session).await), expected);
     drop(world.folder);
+}
+
+/// A deletion that fails must leave what the agent has of the session.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_forgets_a_session_when_its_deletion_is_durable() {
+    let world = World::new();
+    let session = world.session().await;
+    world.desk.delete(&session).await.unwrap();
+    let deleted =
+        world.facts(&session).await.iter().find(|fact| matches!(fact.event, Event::SessionDeleted(_))).unwrap().seq;
+    let [(forgotten, durable)] = world.forgotten.lock().unwrap().clone().try_into().unwrap();
+    assert_eq!((forgotten, durable >= deleted), (session, true), "{durable} of {deleted}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
