@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tolka_scripted::{Answer, Beat, Script, Scripted, When};
 
 use crate::cli::{code, stderr, stdout};
-use crate::server::{House, send};
+use crate::server::{House, send, until};
 
 /// A house whose agent plays `answers`.
 struct Bench {
@@ -178,6 +178,26 @@ fn every_end_has_its_exit_code() {
     let result: Value = serde_json::from_str(&printed.last().unwrap()).unwrap();
     assert_eq!((&result["exit"], &result["stop"]), (&json!(4), &json!("cancelled")));
     assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
+/// The server is stopped in the middle of the turn, so that no cancel can end it.
+#[test]
+fn who_presses_ctrl_c_again_leaves_with_130_whatever_the_server_does() {
+    let bench = Bench::playing([Answer::beats([Beat::Text("Wait".to_owned()), Beat::Gate("never".to_owned())])]);
+    let config = bench.house.data().with_file_name("tolka.toml").to_str().unwrap().to_owned();
+    let server = bench.house.serve(&["--config", &config, "--model", "scripted/story"]);
+    let mut command = bench.house.command(&["run", "--json", "x"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut printed = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert!(printed.any(|line| line.contains("text_appended")), "it begins");
+    send(server.pid(), Signal::STOP);
+    let status = until("the run to end", || {
+        send(child.id(), Signal::INT);
+        child.try_wait().unwrap()
+    });
+    send(server.pid(), Signal::CONT);
+    assert_eq!(status.code(), Some(130));
+    assert!(!printed.any(|line| line.contains("turn_ended")));
 }
 
 #[test]

@@ -205,7 +205,9 @@ impl Run {
                         return Ok(ExitCode::from(Exit::Left as u8));
                     }
                     is_cancelled = true;
-                    stop(client, &session, turn, ours).await?;
+                    if stop_or_leave(stop(client, &session, turn, ours), &mut person).await? == Left::Yes {
+                        return Ok(ExitCode::from(Exit::Left as u8));
+                    }
                     continue;
                 }
             };
@@ -233,7 +235,9 @@ impl Run {
             };
             if asked == Asked::Interrupted {
                 is_cancelled = true;
-                stop(client, &session, turn, ours).await?;
+                if stop_or_leave(stop(client, &session, turn, ours), &mut person).await? == Left::Yes {
+                    return Ok(ExitCode::from(Exit::Left as u8));
+                }
             }
             match &fact.event {
                 Event::TurnStarted(started) if started.turn.as_str() == turn => ours = Ours::Runs,
@@ -291,6 +295,21 @@ async fn stop(client: &Client, session: &str, turn: &str, ours: Ours) -> Result<
     }
     // What cannot be taken back any more has begun.
     client.post(&format!("/v1/sessions/{session}/cancel"), &json!({})).await.map(drop)
+}
+
+/// Whether the person did not wait for the end.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Yes,
+    No,
+}
+
+/// A server that does not answer keeps nobody: whoever presses Ctrl-C once more leaves.
+async fn stop_or_leave(stopping: impl Future<Output = Result<()>>, person: &mut Person) -> Result<Left> {
+    tokio::select! {
+        stopped = stopping => stopped.map(|()| Left::No),
+        () = person.interrupts() => Ok(Left::Yes),
+    }
 }
 
 /// Whether the person went on after being asked.
