@@ -37,7 +37,11 @@ impl Place {
     /// The first that works, found by trying. Blocks, shortly.
     pub(super) fn find() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let place = Place::two(&own).or_else(|| Place::one(&own))?;
+        Place::find_in(Path::new(ROOT), &own)
+    }
+
+    fn find_in(root: &Path, own: &str) -> Option<Self> {
+        let place = Place::two(root, own).or_else(|| Place::one(root, own))?;
         place.sweep();
         let tried = Group::make(&place, &Limits::default()).ok()?;
         tried.enter().and_then(|()| tried.leave()).ok()?;
@@ -45,25 +49,25 @@ impl Place {
     }
 
     /// Beneath the group that this process is in, or beside it: where the controllers are handed on.
-    fn two(own: &str) -> Option<Self> {
+    fn two(root: &Path, own: &str) -> Option<Self> {
         let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-        let here = beneath(Path::new(ROOT), path);
+        let here = beneath(root, path);
         let hands_on = |folder: &PathBuf| {
             let controllers = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
             let has = |name: &str| controllers.split_whitespace().any(|one| one == name);
             has("pids") && has("memory")
         };
-        let beside = here.parent().filter(|parent| parent.starts_with(ROOT)).map(Path::to_owned);
+        let beside = here.parent().filter(|parent| parent.starts_with(root)).map(Path::to_owned);
         let parent = [Some(here.clone()), beside].into_iter().flatten().find(hands_on)?;
         Some(Place { pids: parent.clone(), memory: parent, version: Version::Two, home: vec![here] })
     }
 
-    fn one(own: &str) -> Option<Self> {
+    fn one(root: &Path, own: &str) -> Option<Self> {
         let of = |controller: &str| {
             let fields = own.lines().map(|line| line.splitn(3, ':').collect::<Vec<_>>());
             let mut fields = fields.filter(|fields| fields.len() == 3);
             let found = fields.find(|fields| fields[1].split(',').any(|one| one == controller))?;
-            Some(beneath(&Path::new(ROOT).join(controller), found[2]))
+            Some(beneath(&root.join(controller), found[2]))
         };
         let (pids, memory) = (of("pids")?, of("memory")?);
         Some(Place { home: vec![pids.clone(), memory.clone()], pids, memory, version: Version::One })
@@ -189,9 +193,89 @@ mod tests {
 
     #[test]
     fn the_first_version_has_a_folder_for_each_controller() {
-        let place = Place::one("5:pids:/a\n4:cpu,memory:/nowhere/at/all\n0::/\n").unwrap();
+        let root = Path::new(ROOT);
+        let place = Place::one(root, "5:pids:/a\n4:cpu,memory:/nowhere/at/all\n0::/\n").unwrap();
         assert!(place.pids.starts_with("/sys/fs/cgroup/pids") && place.memory.starts_with("/sys/fs/cgroup/memory"));
         assert_eq!(place.version, Version::One);
-        assert_eq!(Place::one("0::/user.slice\n"), None);
+        assert_eq!(Place::one(root, "0::/user.slice\n"), None);
+    }
+
+    /// A folder in the place of the kernel's second version: it shows which files are written and read and where groups are
+    /// made, and nothing of what a kernel does then.
+    fn kernel(handing_on: &[&str]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("slice/server")).unwrap();
+        for folder in handing_on {
+            fs::write(root.path().join(folder).join("cgroup.subtree_control"), "cpu memory pids\n").unwrap();
+        }
+        root
+    }
+
+    const OWN: &str = "0::/slice/server\n";
+
+    #[test]
+    fn in_the_second_version_a_group_is_beneath_or_beside_where_controllers_are_handed_on() {
+        for (handing_on, parent) in [
+            (&["slice/server", "slice"][..], Some("slice/server")),
+            (&["slice"], Some("slice")),
+            // Not from further up, which is not handed to this process.
+            (&[""], None),
+            (&[], None),
+        ] {
+            let root = kernel(handing_on);
+            let place = Place::two(root.path(), OWN);
+            assert_eq!(place.as_ref().map(|place| place.pids.clone()), parent.map(|parent| root.path().join(parent)));
+            assert!(place.is_none_or(|place| place.memory == place.pids && place.version == Version::Two));
+        }
+        let root = kernel(&["slice"]);
+        fs::write(root.path().join("slice/cgroup.subtree_control"), "cpu pids\n").unwrap();
+        assert_eq!(Place::two(root.path(), OWN), None, "memory is not handed on");
+        // A container sees its own group as the root.
+        let root = kernel(&[""]);
+        let place = Place::two(root.path(), "0::/elsewhere/altogether\n").unwrap();
+        assert_eq!((place.pids, place.home), (root.path().to_owned(), vec![root.path().to_owned()]));
+    }
+
+    #[test]
+    fn in_the_second_version_bounds_are_set_kept_and_read() {
+        let root = kernel(&["slice"]);
+        let place = Place::find_in(root.path(), OWN).unwrap();
+        let limits = Limits { processes: 100, memory: 1 << 20, ..Limits::default() };
+        // The kernel removes a group's files with it; this one was tried with.
+        let name = format!("slice/{PREFIX}{}", std::process::id());
+        let of = |file: &str| root.path().join(&name).join(file);
+        fs::remove_dir_all(root.path().join(&name)).unwrap();
+        let group = Group::make(&place, &limits).unwrap();
+        let read = |file: &str| fs::read_to_string(of(file)).unwrap();
+        assert_eq!((read("pids.max"), read("memory.max")), ("164".to_owned(), (1 << 20).to_string()));
+        assert_eq!(read("memory.swap.max"), "0");
+        let me = std::process::id().to_string();
+        group.enter().unwrap();
+        assert_eq!(read("cgroup.procs"), me);
+        group.leave().unwrap();
+        assert_eq!(fs::read_to_string(root.path().join("slice/server/cgroup.procs")).unwrap(), me);
+        for (pids, memory, over) in [
+            ("max 0\n", "low 0\noom 3\noom_kill 0\n", vec![]),
+            ("max 7\n", "oom_kill 0\n", vec![Bound::Processes]),
+            ("max 0\n", "oom 1\noom_kill 2\n", vec![Bound::Memory]),
+            ("max 1\n", "oom_kill 1\n", vec![Bound::Processes, Bound::Memory]),
+        ] {
+            fs::write(of("pids.events"), pids).unwrap();
+            fs::write(of("memory.events"), memory).unwrap();
+            assert_eq!(group.over(), over);
+        }
+        group.kill();
+        assert_eq!(read("cgroup.kill"), "1");
+    }
+
+    #[test]
+    fn what_keepers_that_were_killed_left_is_swept_and_nothing_else() {
+        let root = kernel(&["slice"]);
+        let at = |name: &str| root.path().join("slice").join(name);
+        for name in ["tolka-1", "other"] {
+            fs::create_dir(at(name)).unwrap();
+        }
+        Place::two(root.path(), OWN).unwrap().sweep();
+        assert!(!at("tolka-1").exists() && at("other").exists());
     }
 }

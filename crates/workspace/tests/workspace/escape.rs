@@ -69,14 +69,17 @@ impl Stage {
 
     /// Answers whoever connects with a word.
     fn listen(&self, place: &Path) {
-        let listener = UnixListener::bind(place).unwrap();
-        thread::spawn(move || {
-            for mut client in listener.incoming().flatten() {
-                let _ = client.read(&mut [0; 1024]);
-                let _ = client.write_all(b"HTTP/1.0 200 OK\r\n\r\nanswered\n");
-            }
-        });
+        answer(UnixListener::bind(place).unwrap());
     }
+}
+
+fn answer(listener: UnixListener) {
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.read(&mut [0; 1024]);
+            let _ = client.write_all(b"HTTP/1.0 200 OK\r\n\r\nanswered\n");
+        }
+    });
 }
 
 impl Drop for Stage {
@@ -143,6 +146,19 @@ const ATTEMPTS: &[Attempt] = &[
         gaps: &[Gap::Obeyed],
         is_done: has_hook,
     },
+    // What is missing cannot be guarded, and neither can a repository that is not there yet.
+    Attempt {
+        line: "echo '[core] fsmonitor = evil' >.git/config.worktree",
+        gaps: &[Gap::NewObeyed, Gap::Obeyed],
+        is_done: |stage, _| stage.workspace.join(".git/config.worktree").exists(),
+    },
+    Attempt {
+        line: "git init -q sub && git -C sub config core.fsmonitor evil",
+        gaps: &[Gap::Repositories],
+        is_done: |stage, _| {
+            fs::read_to_string(stage.workspace.join("sub/.git/config")).is_ok_and(|it| it.contains("evil"))
+        },
+    },
     Attempt { line: "cat OUTSIDE/token", gaps: &[], is_done: says_secret },
     Attempt { line: "cat /proc/self/root/OUTSIDE/token", gaps: &[], is_done: says_secret },
     Attempt { line: "cat token", gaps: &[Gap::HiddenInside], is_done: says_secret },
@@ -180,6 +196,63 @@ const ATTEMPTS: &[Attempt] = &[
         is_done: says_reached,
     },
 ];
+
+/// Where services have their sockets, for those who may write there.
+fn services() -> Option<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|own| own.starts_with("/run"));
+    let is_ours = |folder: &PathBuf| tempfile::tempdir_in(folder).is_ok();
+    [Some(PathBuf::from("/run")), own].into_iter().flatten().find(is_ours)
+}
+
+/// As a container engine has it, and as programs have it that want no file for it.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn sockets_of_services_and_sockets_without_a_file_are_closed_or_on_the_list() {
+    use std::os::linux::net::SocketAddrExt;
+    for shell in shells() {
+        let (stage, gaps) = (Stage::new(), shell.gaps());
+        let is_open = |gap: Option<Gap>| gaps.contains(&Gap::Anything) || gap.is_some_and(|gap| gaps.contains(&gap));
+        match services() {
+            Some(folder) => {
+                let folder = tempfile::tempdir_in(folder).unwrap();
+                let place = folder.path().join("engine.sock");
+                stage.listen(&place);
+                let line = format!("curl -s --max-time 10 --unix-socket {} http://x/", place.display());
+                let (said, _) = stage.run(&shell, &line).await;
+                assert_eq!(said.contains("answered"), is_open(Some(Gap::Sockets)), "{:?}: {said}", shell.level());
+            }
+            None => println!("skipped: nothing can be put into /run here"),
+        }
+        let name = format!("tolka-test-{}", stage.nap);
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+        answer(UnixListener::bind_addr(&address).unwrap());
+        let line = format!("curl -s --max-time 10 --abstract-unix-socket {name} http://x/");
+        let (said, _) = stage.run(&shell, &line).await;
+        assert_eq!(said.contains("answered"), is_open(None), "{:?}: {said}", shell.level());
+    }
+}
+
+/// Where nothing keeps one process from tracing another, as root or as a setting of the machine may have it.
+#[tokio::test]
+async fn a_process_outside_cannot_be_traced() {
+    let number = if cfg!(target_arch = "x86_64") { 101 } else { 117 };
+    let line = format!("perl -e 'syscall({number}, 16, shift, 0, 0) == 0 or die $!; print \"reached\"' BYSTANDER");
+    let mut levels = shells();
+    // The one without a sandbox is tried first.
+    levels.reverse();
+    for shell in levels {
+        let stage = Stage::new();
+        let (said, _) = stage.run(&shell, &stage.filled(&line)).await;
+        match shell.level() {
+            Level::None if !said.contains("reached") => {
+                println!("skipped: nobody traces anybody here: {said}");
+                return;
+            }
+            Level::None => {}
+            level => assert!(!said.contains("reached"), "{level:?}: {said}"),
+        }
+    }
+}
 
 fn says_name(stage: &mut Stage, said: &str) -> bool {
     says_reached(stage, said) && said.contains("token")
