@@ -27,7 +27,6 @@ mod retelling;
 mod sse;
 pub mod tolka;
 mod tool;
-mod uri;
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +40,6 @@ pub use guess::Guess;
 pub use heard::Heard;
 pub use retelling::Retelling;
 pub use sse::{SseEvent, SseReader};
-pub use uri::uri_path;
 
 /// Facts in, frames out.
 pub trait Encoder: Send + fmt::Debug {

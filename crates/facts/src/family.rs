@@ -1,7 +1,7 @@
 //! What ties the session of a subagent to the call that it works for. The call names the session
 //! ([`Tool::subagent`](crate::Tool)); the session names the call, in its [`Parent`](crate::event::Parent).
 
-use std::fmt::Write as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::{Ask, Blobs, Block, SessionId, Tip};
 
@@ -31,27 +31,17 @@ impl Subtask {
     }
 }
 
+/// As stored facts have it.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+
 fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => out.push(char::from(byte)),
-            // Writing to a String cannot fail.
-            _ => drop(write!(out, "%{byte:02X}")),
-        }
-    }
-    out
+    utf8_percent_encode(text, PLAIN).to_string()
 }
 
+/// `None`: nobody escaped that.
 fn unescaped(text: &str) -> Option<String> {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some((plain, tail)) = rest.split_once('%') {
-        bytes.extend_from_slice(plain.as_bytes());
-        bytes.push(u8::from_str_radix(tail.get(..2)?, 16).ok()?);
-        rest = &tail[2..];
-    }
-    bytes.extend_from_slice(rest.as_bytes());
-    String::from_utf8(bytes).ok()
+    let meant = percent_decode_str(text).decode_utf8().ok()?.into_owned();
+    (escaped(&meant) == text).then_some(meant)
 }
 
 impl Tip {

@@ -30,6 +30,7 @@ mod rope;
 mod time;
 mod tip;
 mod tool;
+mod uri;
 mod view;
 
 pub use block::Block;
@@ -46,4 +47,5 @@ pub use rope::{Rope, Since};
 pub use time::Time;
 pub use tip::{Ask, Base, Head, OpenStep, OpenText, OpenTurn, Queued, Rewind, Tip, Voice};
 pub use tool::{Location, Tool, ToolContent, ToolKind, ToolStatus};
+pub use uri::uri_path;
 pub use view::{Message, Part, Role, View};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tolka_agent::{Agent, COMPACT, GENERAL, ModeAbout};
 use tolka_facts::event::Model;
-use tolka_facts::{Block, NoBlobs, Subtask};
+use tolka_facts::{Block, NoBlobs, Subtask, uri_path};
 use tolka_workspace::slash::{Filled, Slash, called, fill};
 
 use crate::prompt::PromptRequest;
@@ -84,8 +84,6 @@ fn put(agent: &dyn Agent, request: &mut PromptRequest, meant: Meant, workspace: 
 }
 
 fn link(workspace: &str, path: String) -> Block {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte);
-    let written = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    let place: String = format!("{workspace}/{path}").bytes().map(written).collect();
-    Block::Link { uri: format!("file://{place}"), name: path, title: None, description: None, mime: None, size: None }
+    let uri = format!("file://{}/{}", uri_path(workspace), uri_path(&path));
+    Block::Link { uri, name: path, title: None, description: None, mime: None, size: None }
 }

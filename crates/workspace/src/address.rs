@@ -118,16 +118,11 @@ enum Host {
 impl Place {
     fn is_at(&self, host: &str, address: IpAddr, port: u16) -> bool {
         let is_host = match &self.host {
-            Host::Name(name) => plain(host) == *name,
+            Host::Name(name) => normal(host).as_ref() == Some(name),
             Host::Address(allowed) => allowed.to_canonical() == address.to_canonical(),
         };
         is_host && self.port.is_none_or(|allowed| allowed == port)
     }
-}
-
-/// Names are the same in any case and with a dot at their end.
-fn plain(host: &str) -> String {
-    host.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// What is no place.
@@ -141,37 +136,59 @@ impl FromStr for Place {
     type Err = NoPlace;
 
     fn from_str(text: &str) -> Result<Self, NoPlace> {
-        let text = text.trim();
-        if let Ok(address) = text.parse() {
-            return Ok(Place { host: Host::Address(address), port: None });
-        }
-        let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !text.ends_with(']') => (host, Some(port.parse().map_err(|_| NoPlace)?)),
-            Some(_) | None => (text, None),
-        };
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        if let Ok(address) = bare.unwrap_or(host).parse::<IpAddr>() {
-            // An address with colons needs its brackets before a port.
-            let is_clear = address.is_ipv4() != bare.is_some();
-            return is_clear.then_some(Place { host: Host::Address(address), port }).ok_or(NoPlace);
-        }
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-        let name = plain(host);
-        match !name.is_empty() && name.chars().all(is_name) {
-            true => Ok(Place { host: Host::Name(name), port }),
-            false => Err(NoPlace),
-        }
+        let (host, port) = split(text.trim()).ok_or(NoPlace)?;
+        let name = normal(host).ok_or(NoPlace)?;
+        let host = name.parse().map_or_else(|_| Host::Name(name), Host::Address);
+        Ok(Place { host, port })
     }
+}
+
+/// Into a name and a port. An IPv6 address with a port is in brackets.
+pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Some((text, None));
+    }
+    let port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
+    if let Some(rest) = text.strip_prefix('[') {
+        let (name, rest) = rest.split_once(']')?;
+        name.parse::<Ipv6Addr>().ok()?;
+        return match rest.strip_prefix(':') {
+            Some(given) => Some((name, Some(port(given)?))),
+            None => rest.is_empty().then_some((name, None)),
+        };
+    }
+    match text.split_once(':') {
+        Some((name, given)) => Some((name, Some(port(given)?))),
+        None => Some((text, None)),
+    }
+}
+
+/// One spelling for a name. `None`: it is none.
+pub(crate) fn normal(name: &str) -> Option<String> {
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Some(address.to_string());
+    }
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let is_label = |label: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(is_letter)
+    };
+    (name.len() <= 253 && name.split('.').all(is_label)).then_some(name)
+}
+
+/// A name and a port in one.
+pub(crate) fn authority(name: &str, port: Option<u16>) -> String {
+    let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
+    port.map_or_else(|| name.clone(), |port| format!("{name}:{port}"))
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            Host::Name(name) => f.write_str(name)?,
-            Host::Address(address @ IpAddr::V6(_)) => write!(f, "[{address}]")?,
-            Host::Address(address @ IpAddr::V4(_)) => write!(f, "{address}")?,
-        }
-        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+        let name = match &self.host {
+            Host::Name(name) => name.clone(),
+            Host::Address(address) => address.to_string(),
+        };
+        f.write_str(&authority(&name, self.port))
     }
 }
 

@@ -3,10 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use tolka_facts::event::{ArtifactKind, ArtifactSaved};
-use tolka_facts::{ArtifactId, SessionId};
+use tolka_facts::{ArtifactId, SessionId, uri_path};
 
 use super::encode::in_workspace;
-use crate::uri::uri_path;
 
 #[derive(Debug, Serialize)]
 pub(super) struct Artifact<'a> {

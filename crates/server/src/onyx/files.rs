@@ -10,8 +10,8 @@ use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use tokio::task::spawn_blocking;
 use tolka_dialect::onyx_steps::in_workspace;
-use tolka_dialect::uri_path;
 use tolka_facts::Head;
+use tolka_facts::uri_path;
 use tolka_journal::Mark;
 use tolka_workspace::{Folder, FolderError};
 

@@ -1,8 +1,8 @@
 //! The body of `send-message`, in both of its generations.
 
 use serde_json::{Value, json};
-use tolka_dialect::uri_path;
 use tolka_facts::event::Model;
+use tolka_facts::uri_path;
 use tolka_facts::{Block, Head, Json};
 use tolka_session::PromptRequest;
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use crate::address::{authority, normal, split};
+
 const LOCALHOST: &str = "localhost";
 
 /// The network of commands.
@@ -72,11 +74,6 @@ impl fmt::Display for Host {
     }
 }
 
-pub(super) fn authority(name: &str, port: Option<u16>) -> String {
-    let name = if name.contains(':') { format!("[{name}]") } else { name.to_owned() };
-    port.map_or_else(|| name.clone(), |port| format!("{name}:{port}"))
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this is no host that can be listed; write \"example.org\", \"*.example.org\" or \"example.org:8443\"")]
 pub struct NoHost;
@@ -95,39 +92,6 @@ impl FromStr for Host {
         let is_good = !is_wildcard || name.contains('.') && name.parse::<IpAddr>().is_err();
         if is_good { Ok(Host { name, is_wildcard, port }) } else { Err(NoHost) }
     }
-}
-
-/// Into a name and a port. An IPv6 address with a port is in brackets.
-pub(super) fn split(text: &str) -> Option<(&str, Option<u16>)> {
-    if text.parse::<std::net::Ipv6Addr>().is_ok() {
-        return Some((text, None));
-    }
-    let port = |port: &str| port.parse::<u16>().ok().filter(|port| *port > 0);
-    if let Some(rest) = text.strip_prefix('[') {
-        let (name, rest) = rest.split_once(']')?;
-        name.parse::<std::net::Ipv6Addr>().ok()?;
-        return match rest.strip_prefix(':') {
-            Some(given) => Some((name, Some(port(given)?))),
-            None => rest.is_empty().then_some((name, None)),
-        };
-    }
-    match text.split_once(':') {
-        Some((name, given)) => Some((name, Some(port(given)?))),
-        None => Some((text, None)),
-    }
-}
-
-/// One spelling for a name. `None`: it is none.
-pub(super) fn normal(name: &str) -> Option<String> {
-    if let Ok(address) = name.parse::<IpAddr>() {
-        return Some(address.to_string());
-    }
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    let is_label = |label: &str| {
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-        !label.is_empty() && label.len() <= 63 && label.bytes().all(is_letter)
-    };
-    (name.len() <= 253 && name.split('.').all(is_label)).then_some(name)
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::network::{Host, authority};
+use super::network::Host;
 use super::order::Way;
 use super::scratch::Scratch;
+use crate::address::authority;
 use crate::address::is_public;
 use relay::{head, relay};
 use request::Request;

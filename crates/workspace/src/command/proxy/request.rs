@@ -1,6 +1,6 @@
 //! What a client of the proxy asks for: the head of a request, read strictly and written anew.
 
-use super::super::network::{authority, normal, split};
+use crate::address::{authority, normal, split};
 
 /// A longer head is nobody's.
 pub(super) const LONGEST: usize = 32 << 10;
