@@ -92,6 +92,10 @@ async fn a_gzip_bomb_is_cut() {
     let ended = fetched(&host, "/bomb").await;
     let metadata = ended.went_well().output()["metadata"].clone();
     assert_eq!((&metadata["size"], &metadata["truncated"]), (&json!(5 << 20), &json!(true)));
+    // It unpacks to nothing, for ever.
+    let hollow = fetched(&host, "/hollow").await;
+    let metadata = hollow.went_well().output()["metadata"].clone();
+    assert_eq!((&metadata["size"], &metadata["truncated"]), (&json!(0), &json!(true)));
     fetched(&host, "/no-gzip").await.failed("cannot be unpacked");
     fetched(&host, "/brotli").await.failed("packed as `br`, which was not asked for");
     let good = fetched(&host, "/gzip").await;

@@ -4,13 +4,16 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use flate2::write::MultiGzDecoder;
+use flate2::write::GzDecoder;
 use reqwest::Response;
 use tokio::time::timeout;
 
 /// More than any page that is read; of what is longer the beginning is taken. It bounds what comes over the wire as well
 /// as what that unpacks to.
 pub(super) const MOST: usize = 5 << 20;
+/// What is packed may be packed in several pieces, one after the other. Each costs more work than its few bytes do to send, so
+/// they are counted, too.
+const MEMBERS: usize = 1_000;
 /// Between two pieces.
 const IDLE: Duration = Duration::from_secs(15);
 
@@ -48,14 +51,46 @@ enum Room {
 /// We ask for gzip and nothing else, so what comes packed otherwise was sent by somebody who does not listen.
 enum Unpacking {
     Plain(Bounded),
-    Gzip(Box<MultiGzDecoder<Bounded>>),
+    Gzip(Box<Members>),
+}
+
+/// The piece that is being unpacked, and how many there were before it.
+struct Members {
+    decoder: GzDecoder<Bounded>,
+    before: usize,
+}
+
+impl Members {
+    fn take(&mut self, mut chunk: &[u8]) -> io::Result<()> {
+        while !chunk.is_empty() {
+            match self.decoder.write(chunk)? {
+                0 => self.next()?,
+                taken => chunk = &chunk[taken..],
+            }
+        }
+        Ok(())
+    }
+
+    /// What follows the end of one is the beginning of another.
+    fn next(&mut self) -> io::Result<()> {
+        self.before += 1;
+        self.decoder.try_finish()?;
+        let mut bounded = std::mem::take(self.decoder.get_mut());
+        bounded.is_full |= self.before == MEMBERS;
+        let is_full = bounded.is_full;
+        self.decoder = GzDecoder::new(bounded);
+        if is_full { Err(io::Error::other("it is full")) } else { Ok(()) }
+    }
 }
 
 impl Unpacking {
     fn of(packed: Option<&str>) -> Result<Self, String> {
         match packed {
             None | Some("" | "identity") => Ok(Unpacking::Plain(Bounded::default())),
-            Some("gzip" | "x-gzip") => Ok(Unpacking::Gzip(Box::new(MultiGzDecoder::new(Bounded::default())))),
+            Some("gzip" | "x-gzip") => {
+                let decoder = GzDecoder::new(Bounded::default());
+                Ok(Unpacking::Gzip(Box::new(Members { decoder, before: 0 })))
+            }
             Some(other) => Err(format!("the answer is packed as `{other}`, which was not asked for")),
         }
     }
@@ -63,7 +98,7 @@ impl Unpacking {
     fn take(&mut self, chunk: &[u8]) -> Result<Room, String> {
         let written = match self {
             Unpacking::Plain(bounded) => bounded.write_all(chunk),
-            Unpacking::Gzip(decoder) => decoder.write_all(chunk),
+            Unpacking::Gzip(members) => members.take(chunk),
         };
         match (written, self.bounded().is_full) {
             (_, true) => Ok(Room::Full),
@@ -75,7 +110,7 @@ impl Unpacking {
     fn bounded(&mut self) -> &mut Bounded {
         match self {
             Unpacking::Plain(bounded) => bounded,
-            Unpacking::Gzip(decoder) => decoder.get_mut(),
+            Unpacking::Gzip(members) => members.decoder.get_mut(),
         }
     }
 
@@ -85,9 +120,9 @@ impl Unpacking {
 
     /// What is still in the decoder comes out now.
     fn end(mut self) -> Result<Vec<u8>, String> {
-        if let Unpacking::Gzip(decoder) = &mut self
-            && let Err(error) = decoder.try_finish()
-            && !decoder.get_ref().is_full
+        if let Unpacking::Gzip(members) = &mut self
+            && let Err(error) = members.decoder.try_finish()
+            && !members.decoder.get_ref().is_full
         {
             return Err(format!("the answer cannot be unpacked: {error}"));
         }
@@ -147,6 +182,19 @@ mod tests {
             assert_eq!(bytes.len(), expected);
             assert!(bytes.capacity() <= 4 * MOST);
         }
+    }
+
+    #[test]
+    fn pieces_without_end_are_cut() {
+        let hollow = packed(b"").repeat(MEMBERS * 2);
+        let mut unpacking = Unpacking::of(Some("gzip")).unwrap();
+        unpacking.take(&packed(b"some words")).unwrap();
+        let taken = hollow.chunks(1 << 12).take_while(|piece| unpacking.take(piece).unwrap() == Room::Left).count();
+        assert!(taken < hollow.len() >> 12, "all of it was unpacked");
+        assert_eq!(unpacking.taken(), b"some words");
+        let mut some = Unpacking::of(Some("gzip")).unwrap();
+        assert_eq!(some.take(&packed(b"a").repeat(MEMBERS)).unwrap(), Room::Left);
+        assert_eq!(some.end().unwrap().len(), MEMBERS);
     }
 
     #[test]

@@ -133,6 +133,7 @@ async fn answer(socket: &mut TcpStream, path: &str, two: &Barrier) -> std::io::R
         "/endless" => endless(socket, TEXT, "all work and no play\n".repeat(1000).as_bytes()).await,
         "/endless-page" => endless(socket, HTML, "<div><p>all work<b> and no play".repeat(1000).as_bytes()).await,
         "/bomb" => endless(socket, GZIP, &packed(&vec![b'0'; 8 << 20])).await,
+        "/hollow" => endless(socket, GZIP, &packed(b"").repeat(1000)).await,
         "/no-gzip" => whole(socket, "200 OK", GZIP, b"these are plain words").await,
         "/brotli" => whole(socket, "200 OK", "Content-Type: text/plain\r\nContent-Encoding: br", b"\x0b").await,
         "/gzip" => whole(socket, "200 OK", GZIP, &packed(b"packed words")).await,
