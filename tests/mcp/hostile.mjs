@@ -49,6 +49,7 @@ function flood(piece) {
 
 let calls = 0;
 let late;
+let asked = 0;
 
 function misbehave(id) {
   switch (mode) {
@@ -119,6 +120,11 @@ function misbehave(id) {
       tools_.push(tool(`learned-${calls}`));
       say(changed);
       return answer(id, text("learned"));
+    case "learns-slowly":
+    case "learns-again":
+      tools_.push(tool("learned-1"));
+      say(changed);
+      return answer(id, text("learned"));
     case "forgets":
       tools_.splice(1, 1);
       say(changed);
@@ -145,8 +151,26 @@ function list(id, cursor) {
     }
     case "same-page":
       return answer(id, { tools: tools_, nextCursor: "again" });
+    case "learns-slowly":
+    case "learns-again": {
+      asked += 1;
+      const known = [...tools_];
+      if (asked !== 2) return answer(id, { tools: known });
+      if (mode === "learns-again") {
+        tools_.push(tool("learned-2"));
+        say(changed);
+      }
+      // To tell what it knows takes until the file is there.
+      writeFileSync(`${file}.asked`, "");
+      const timer = setInterval(() => {
+        if (!existsSync(file)) return;
+        clearInterval(timer);
+        answer(id, { tools: known });
+      }, 20);
+      return;
+    }
     case "no-list":
-      return answer(id, { tools: "none" });
+      return answer(id, { tools: `none, says ${Math.random()}` });
     default:
       return answer(id, { tools: tools_ });
   }
@@ -179,9 +203,11 @@ lines.on("line", (line) => {
     list(id, params?.cursor);
   } else if (method === "tools/call") {
     token = params._meta?.progressToken;
-    if (params.name === "misbehave") return misbehave(id);
-    if (late !== undefined) answer(late, text("too late"));
-    answer(id, text(`echo: ${JSON.stringify(params.arguments)}`));
+    if (params.name === "misbehave") misbehave(id);
+    else {
+      if (late !== undefined) answer(late, text("too late"));
+      answer(id, text(`echo: ${JSON.stringify(params.arguments)}`));
+    }
   } else if (id !== undefined && method) {
     say({ id, error: { code: -32601, message: "no such method" } });
   }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
+use tolka_secret::{Secrets, hidden_in, spellings};
 
 /// For an answer, unless it is said otherwise.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,6 +46,10 @@ pub enum ConfigError {
     Url(String),
     #[error("there are {0} MCP servers here already; that is the most")]
     TooMany(usize),
+    #[error(
+        "MCP servers were added to {0} sessions and folders already; that is the most. Delete a session that has some"
+    )]
+    TooManyPlaces(usize),
     #[error("the MCP server `{0}` has a header `{1}` that cannot be sent")]
     Header(String, String),
 }
@@ -71,17 +76,13 @@ impl Reach {
         }
     }
 
-    /// Where it is, for people: arguments, passwords and queries may hold keys.
+    /// Where it is, for people: arguments, passwords, paths and queries may hold keys.
     pub fn shown(&self) -> String {
         match self {
             Reach::Program { command, .. } => command.first().cloned().unwrap_or_default(),
-            Reach::Http { url, .. } => match Url::parse(url) {
-                Ok(url) => {
-                    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-                    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
-                }
-                Err(_) => String::new(),
-            },
+            Reach::Http { url, .. } => {
+                Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
+            }
         }
     }
 }
@@ -133,19 +134,27 @@ impl Config {
         self.tools.as_ref().is_none_or(|wanted| wanted.iter().any(|pattern| matches(pattern, tool)))
     }
 
-    /// `text` with nothing in it that was given as a secret: a server may well print its environment when it dies.
+    /// `text` with nothing in it that was given as a secret: a server may well print its environment when it dies, and
+    /// repeat the address at which it is asked.
     pub(crate) fn scrubbed(&self, text: &str) -> String {
-        /// Shorter ones protect nothing, and stand in every word.
-        const SHORTEST: usize = 6;
-        let given = match &self.reach {
-            Reach::Program { env: pairs, .. } | Reach::Http { headers: pairs, .. } => pairs,
+        /// Of an environment and of headers: shorter ones are `true` and `8080`.
+        const VALUE: usize = 6;
+        /// A part of a path that is so long is a key, or nobody misses it.
+        const PART: usize = 16;
+        let (given, hidden) = match &self.reach {
+            Reach::Program { env, .. } => (env, Vec::new()),
+            Reach::Http { url, headers } => {
+                let url = Url::parse(url);
+                let mut hidden = url.as_ref().map(hidden_in).unwrap_or_default();
+                let parts = url.iter().flat_map(|url| url.path().split('/')).filter(|part| part.len() >= PART);
+                hidden.extend(parts.flat_map(spellings));
+                (headers, hidden)
+            }
         };
-        let mut secrets: Vec<&str> = given.iter().map(|(_, value)| value.trim()).collect();
         // A header's key stands behind its scheme, and is told without it.
-        secrets.extend(given.iter().filter_map(|(_, value)| value.split_once(' ').map(|(_, key)| key.trim())));
-        secrets.retain(|secret| secret.len() >= SHORTEST);
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
+        let keys = given.iter().filter_map(|(_, value)| value.split_once(' ').map(|(_, key)| key));
+        let values = given.iter().map(|(_, value)| value.as_str()).chain(keys).filter(|value| value.len() >= VALUE);
+        Secrets::new(values.chain(hidden.iter().map(String::as_str))).scrubbed(text)
     }
 }
 
@@ -171,9 +180,12 @@ mod tests {
         assert!(!format!("{config:?}").contains("very"), "{config:?}");
         assert_eq!(config.scrubbed("KEY=sk-very-secret"), "KEY=[secret]");
         let headers = vec![("Authorization".into(), "Bearer abcdef123".into())];
-        let config = Config::new("x", Reach::Http { url: "https://me:pw@host:1/mcp?key=1".into(), headers });
-        assert_eq!(config.reach.shown(), "https://host:1/mcp");
-        assert_eq!(config.scrubbed("abcdef123 is wrong"), "[secret] is wrong");
+        let url = "https://me-too:p%20ass@host:1/mcp/0123456789abcdef?key=sk-query".to_owned();
+        let config = Config::new("x", Reach::Http { url: url.clone(), headers });
+        assert_eq!(config.reach.shown(), "https://host:1");
+        assert!(!format!("{config:?}").contains("ass"), "{config:?}");
+        assert_eq!(config.scrubbed("abcdef123 is wrong, and p ass"), "[secret] is wrong, and [secret]");
+        assert_eq!(config.scrubbed(&url), "https://[secret]:[secret]@host:1/mcp/[secret]?key=[secret]");
     }
 
     #[test]

@@ -25,7 +25,7 @@ const VERSION: &str = "2025-11-25";
 const ON_THE_WAY: usize = 64;
 /// A call that keeps telling how far it is may take so many times the usual time.
 const PATIENCE: u32 = 10;
-/// A server that has nothing to say without being asked, or says so in a way that we do not know.
+/// In a row in vain: it has nothing to say without being asked, or says so in a way that we do not know.
 const OVERHEARD: u32 = 5;
 
 pub(crate) struct Connection {
@@ -103,11 +103,11 @@ impl Connection {
             }
         };
         let mut connection = Connection { peer, out, http, ended, end, tasks, about: About::default() };
-        connection.greet().await?;
+        connection.greet(ways.times().overhear).await?;
         Ok(connection)
     }
 
-    async fn greet(&mut self) -> Result<(), McpError> {
+    async fn greet(&mut self, pause: Duration) -> Result<(), McpError> {
         let params = json!({
             "protocolVersion": VERSION,
             "capabilities": { "roots": { "listChanged": false } },
@@ -129,7 +129,7 @@ impl Connection {
         }
         self.notify("notifications/initialized", &json!({}))?;
         if let Some(http) = self.http.clone() {
-            self.tasks.spawn(overhear(http, self.peer.clone(), self.out.clone()));
+            self.tasks.spawn(overhear(http, self.peer.clone(), self.out.clone(), pause));
         }
         Ok(())
     }
@@ -280,12 +280,14 @@ async fn deliver(
 }
 
 /// What a server says without being asked is heard as long as it keeps the line open; some close it now and then.
-async fn overhear(http: Arc<Http>, peer: Arc<Peer>, out: mpsc::Sender<Vec<u8>>) {
-    for pause in (0..OVERHEARD).map(|n| Duration::from_secs(1 << n)) {
-        if let Err(error) = http.overhear(&peer, &out).await {
-            tracing::debug!(%error, "an MCP server says nothing without being asked");
-        }
-        tokio::time::sleep(pause).await;
+async fn overhear(http: Arc<Http>, peer: Arc<Peer>, out: mpsc::Sender<Vec<u8>>, pause: Duration) {
+    let mut in_vain = 0;
+    while in_vain < OVERHEARD {
+        in_vain = match http.overhear(&peer, &out).await {
+            Ok(1..) => 0,
+            Ok(0) | Err(_) => in_vain + 1,
+        };
+        tokio::time::sleep(pause * (1 << in_vain)).await;
     }
 }
 

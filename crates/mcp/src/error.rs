@@ -17,6 +17,13 @@ pub enum McpError {
     Gone(String),
 }
 
+impl McpError {
+    /// It sends what is no message, and does not stop.
+    pub(crate) fn flooded() -> Self {
+        McpError::Gone("it sends what is no message of the protocol, again and again".to_owned())
+    }
+}
+
 fn seconds(time: &Duration) -> String {
     match time.as_secs() {
         0 => format!("{} ms", time.as_millis()),

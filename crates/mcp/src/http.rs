@@ -76,7 +76,7 @@ impl Http {
         }
         let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if kind.starts_with(EVENTS) {
-            return listen(response, peer, out).await;
+            return listen(response, peer, out).await.map(drop);
         }
         let is_json = kind.starts_with(JSON);
         let body = read(response, LONGEST).await?;
@@ -92,7 +92,8 @@ impl Http {
     }
 
     /// Hears what the server says without being asked, as long as it does. Many never do, and say so.
-    pub(crate) async fn overhear(&self, peer: &Peer, out: &mpsc::Sender<Vec<u8>>) -> Result<(), McpError> {
+    /// Gives how many messages that were.
+    pub(crate) async fn overhear(&self, peer: &Peer, out: &mpsc::Sender<Vec<u8>>) -> Result<usize, McpError> {
         let request = self.client.get(self.url.clone()).header(ACCEPT, EVENTS).headers(self.head());
         let response = self.allowed(request.send().await.map_err(|error| lost(&error))?).await?;
         listen(response, peer, out).await
@@ -138,21 +139,23 @@ impl Http {
     }
 }
 
-async fn listen(response: Response, peer: &Peer, out: &mpsc::Sender<Vec<u8>>) -> Result<(), McpError> {
-    let (mut events, mut pace) = (Events::default(), Pace::new());
+/// Gives how many messages made sense.
+async fn listen(response: Response, peer: &Peer, out: &mpsc::Sender<Vec<u8>>) -> Result<usize, McpError> {
+    let (mut events, mut pace, mut understood) = (Events::default(), Pace::new(), 0);
     let mut pieces = response.bytes_stream();
     while let Some(piece) = pieces.next().await {
         let piece = piece.map_err(|error| lost(&error))?;
         for event in events.feed(&piece).map_err(|_| too_long())? {
             let heard = peer.hear(&event);
-            if heard == Heard::Nonsense && pace.bad() {
-                return Err(McpError::Gone("it sends what is no message of the protocol, again and again".to_owned()));
+            if pace.is_over(&heard) {
+                return Err(McpError::flooded());
             }
+            understood += usize::from(heard != Heard::Nonsense);
             reply_to(heard, out);
             pace.keep(event.len()).await;
         }
     }
-    Ok(())
+    Ok(understood)
 }
 
 fn reply_to(heard: Heard, out: &mpsc::Sender<Vec<u8>>) {

@@ -8,12 +8,14 @@ use futures_util::future::join_all;
 
 use crate::config::{Config, ConfigError};
 use crate::lists::{Prompt, Resource, Tool};
-use crate::server::{Server, State};
+use crate::server::{Server, State, Status};
 use crate::ways::Ways;
 
-/// Folders whose servers are kept, and sessions with their own. Beyond that the one that was not used for longest goes.
-const ROOMS: usize = 16;
-const SESSIONS: usize = 64;
+/// Folders whose servers are kept. Beyond that those of the folder that was not worked in for longest are ended; they are
+/// started anew when they are needed.
+const FOLDERS: usize = 16;
+/// Folders and sessions to which somebody added servers. What was added is written nowhere, so none of it is let go.
+const ADDED_TO: usize = 64;
 /// In one folder, and in one session.
 const SERVERS: usize = 32;
 
@@ -29,6 +31,8 @@ pub struct Hub {
 struct Room {
     whose: Whose,
     servers: Vec<Arc<Server>>,
+    /// Not all of them are of the configuration.
+    is_added_to: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +44,13 @@ enum Whose {
 /// The servers that one session has.
 #[derive(Debug, Clone, Default)]
 pub struct Kit(Vec<Arc<Server>>);
+
+/// A server as those see it who only look.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    pub config: Config,
+    pub status: Status,
+}
 
 /// A tool by the name that a model calls it by.
 #[derive(Debug, Clone)]
@@ -54,29 +65,42 @@ impl Hub {
         Hub { configured, ways, rooms: Mutex::default() }
     }
 
-    /// The servers of a folder. Within a tokio runtime.
+    /// The servers of a folder, for somebody who uses them. Within a tokio runtime.
     pub fn of_folder(&self, workspace: &Path) -> Kit {
-        Kit(self.room(Whose::Folder(workspace.to_owned()), |_| {
-            let server =
-                |config: &Config| Arc::new(Server::new(config.clone(), workspace.to_owned(), self.ways.clone()));
-            self.configured.iter().map(server).collect()
-        }))
-    }
-
-    /// Those that a session brought along.
-    pub fn own_of(&self, session: &str) -> Kit {
         let mut rooms = self.rooms();
-        let room = rooms.iter_mut().find(|room| room.whose == Whose::Session(session.to_owned()));
-        Kit(room.map(|room| room.servers.clone()).unwrap_or_default())
+        let at = self.used(&mut rooms, &Whose::Folder(workspace.to_owned()), workspace);
+        Kit(rooms[at].servers.clone())
     }
 
     /// All that a session can use: its own, and those of its folder that it has not replaced by one of the same name.
     pub fn of_session(&self, session: &str, workspace: &Path) -> Kit {
         let mut servers = self.of_folder(workspace).0;
-        let own = self.own_of(session).0;
+        let rooms = self.rooms();
+        let own = rooms.iter().find(|room| room.whose == Whose::Session(session.to_owned()));
+        let own = own.map(|room| room.servers.as_slice()).unwrap_or_default();
         servers.retain(|server| own.iter().all(|own| own.name() != server.name()));
-        servers.extend(own);
+        servers.extend(own.iter().cloned());
         Kit(servers)
+    }
+
+    /// How the servers of a folder are doing. To look is no use of them: it starts nothing and ends nothing.
+    pub fn seen_in_folder(&self, workspace: &Path) -> Vec<Seen> {
+        let rooms = self.rooms();
+        match rooms.iter().find(|room| room.whose == Whose::Folder(workspace.to_owned())) {
+            Some(room) => room.servers.iter().map(|server| Seen::of(server)).collect(),
+            None => self.configured.iter().map(Seen::unused).collect(),
+        }
+    }
+
+    /// The same of all that a session can use.
+    pub fn seen_in_session(&self, session: &str, workspace: &Path) -> Vec<Seen> {
+        let mut seen = self.seen_in_folder(workspace);
+        let rooms = self.rooms();
+        let own = rooms.iter().find(|room| room.whose == Whose::Session(session.to_owned()));
+        let own: Vec<Seen> = own.into_iter().flat_map(|room| &room.servers).map(|server| Seen::of(server)).collect();
+        seen.retain(|seen| own.iter().all(|own| own.config.name != seen.config.name));
+        seen.extend(own);
+        seen
     }
 
     /// Adds a server for one session, until this process ends: what it is given may be secret and is written nowhere.
@@ -86,7 +110,6 @@ impl Hub {
 
     /// The same for all sessions of a folder.
     pub fn add_to_folder(&self, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
-        self.of_folder(workspace);
         self.add(&Whose::Folder(workspace.to_owned()), workspace, config)
     }
 
@@ -97,42 +120,62 @@ impl Hub {
 
     fn add(&self, whose: &Whose, workspace: &Path, config: Config) -> Result<Arc<Server>, ConfigError> {
         config.check()?;
-        self.room(whose.clone(), |_| Vec::new());
-        let server = Arc::new(Server::new(config, workspace.to_owned(), self.ways.clone()));
         let mut rooms = self.rooms();
-        let Some(room) = rooms.iter_mut().find(|room| room.whose == *whose) else { return Ok(server) };
-        room.servers.retain(|known| known.name() != server.name());
-        if room.servers.len() >= SERVERS {
+        if rooms.iter().filter(|room| room.is_added_to && room.whose != *whose).count() >= ADDED_TO {
+            return Err(ConfigError::TooManyPlaces(ADDED_TO));
+        }
+        let at = self.used(&mut rooms, whose, workspace);
+        let room = &mut rooms[at];
+        let known = room.servers.iter().position(|known| known.name() == config.name);
+        if known.is_none() && room.servers.len() >= SERVERS {
             return Err(ConfigError::TooMany(SERVERS));
         }
+        let server = Arc::new(Server::new(config, workspace.to_owned(), self.ways.clone()));
+        if let Some(known) = known {
+            room.servers.remove(known);
+        }
         room.servers.push(server.clone());
+        room.is_added_to = true;
         Ok(server)
     }
 
-    /// The servers of a room, which is made if it is not there.
-    fn room(&self, whose: Whose, make: impl FnOnce(&Whose) -> Vec<Arc<Server>>) -> Vec<Arc<Server>> {
-        let mut rooms = self.rooms();
-        if let Some(at) = rooms.iter().position(|room| room.whose == whose) {
-            let room = rooms.remove(at);
-            let servers = room.servers.clone();
-            rooms.push(room);
-            return servers;
-        }
-        let servers = make(&whose);
-        let is_alike = |room: &Room| matches!(room.whose, Whose::Folder(_)) == matches!(whose, Whose::Folder(_));
-        let most = if matches!(whose, Whose::Folder(_)) { ROOMS } else { SESSIONS };
-        if rooms.iter().filter(|room| is_alike(room)).count() >= most
-            && let Some(oldest) = rooms.iter().position(is_alike)
+    /// Where a room is, which is made if it is not there. It is the latest used.
+    fn used(&self, rooms: &mut Vec<Room>, whose: &Whose, workspace: &Path) -> usize {
+        let room = match rooms.iter().position(|room| room.whose == *whose) {
+            Some(at) => rooms.remove(at),
+            None => {
+                let server =
+                    |config: &Config| Arc::new(Server::new(config.clone(), workspace.to_owned(), self.ways.clone()));
+                let servers = match whose {
+                    Whose::Folder(_) => self.configured.iter().map(server).collect(),
+                    Whose::Session(_) => Vec::new(),
+                };
+                // Sessions have rooms for what was added to them alone.
+                Room { whose: whose.clone(), servers, is_added_to: matches!(whose, Whose::Session(_)) }
+            }
+        };
+        rooms.push(room);
+        if rooms.iter().filter(|room| !room.is_added_to).count() > FOLDERS
+            && let Some(oldest) = rooms.iter().position(|room| !room.is_added_to)
         {
             rooms.remove(oldest);
         }
-        rooms.push(Room { whose, servers: servers.clone() });
-        servers
+        rooms.len() - 1
     }
 
     fn rooms(&self) -> MutexGuard<'_, Vec<Room>> {
         // A panic under it leaves a list that is whole.
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn of(server: &Server) -> Self {
+        Seen { config: server.config().clone(), status: server.status() }
+    }
+
+    fn unused(config: &Config) -> Self {
+        Seen { config: config.clone(), status: Status::unused(config) }
     }
 }
 

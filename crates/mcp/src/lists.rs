@@ -1,5 +1,6 @@
 //! What a server has: its tools, resources and prompts, page by page, and not more of them than is of use.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -71,9 +72,11 @@ impl Lists {
         let mut lists = Lists::default();
         let about = &connection.about;
         if about.has_tools {
-            let mut bytes = 0;
+            let (mut bytes, mut names) = (0, HashSet::new());
             let take = |item: &RawValue| {
-                let tool = Tool::read(item).filter(|tool| config.wants(&tool.name));
+                // A provider refuses a whole conversation for two tools of one name.
+                let is_new = |tool: &Tool| config.wants(&tool.name) && names.insert(tool.name.clone());
+                let tool = Tool::read(item).filter(is_new);
                 if let Some(tool) = &tool {
                     bytes += tool.schema.to_string().len() + tool.description.len();
                 }

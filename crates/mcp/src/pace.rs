@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use crate::peer::Heard;
+
 const SPAN: Duration = Duration::from_secs(1);
 /// More than any server has to say; a model reads nothing at this speed.
 const MESSAGES: u32 = 2_000;
@@ -36,13 +38,12 @@ impl Pace {
         }
     }
 
-    pub(crate) fn good(&mut self) {
-        self.strikes = 0;
-    }
-
-    /// True: it was the last one.
-    pub(crate) fn bad(&mut self) -> bool {
-        self.strikes += 1;
+    /// Counts what is no message, in a row. True: it was one too many.
+    pub(crate) fn is_over(&mut self, heard: &Heard) -> bool {
+        match heard {
+            Heard::Answer | Heard::Nothing | Heard::Reply(_) => self.strikes = 0,
+            Heard::Nonsense => self.strikes += 1,
+        }
         self.strikes > STRIKES
     }
 }

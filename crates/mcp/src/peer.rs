@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use reqwest::Url;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -100,7 +101,9 @@ pub(crate) struct Ticket<'a> {
 impl Peer {
     pub(crate) fn new(workspace: &Path) -> Self {
         let name = workspace.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let root = json!({ "roots": [{ "uri": file_uri(workspace), "name": name }] });
+        // Folders that are worked in are whole paths, and those have one.
+        let uri = Url::from_file_path(workspace).map(String::from).unwrap_or_default();
+        let root = json!({ "roots": [{ "uri": uri, "name": name }] });
         Peer {
             root,
             next: AtomicU64::new(1),
@@ -230,18 +233,6 @@ fn words(told: &Progress<'_>) -> String {
         (false, true) => message,
         (false, false) => format!("{share}: {message}"),
     }
-}
-
-/// Everything but what a path may always have is written as `%` and its number.
-fn file_uri(path: &Path) -> String {
-    let mut uri = "file://".to_owned();
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => uri.push(*byte as char),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::stdio::Tail;
 use crate::ways::Ways;
 
 /// How a server is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// Nobody has needed it yet, or nobody has for long.
     Idle,
@@ -66,6 +66,11 @@ pub struct Status {
 impl Status {
     fn new(state: State) -> Self {
         Status { state, error: None, restarts: 0, about: None, lists: Arc::default(), connection: None }
+    }
+
+    /// Of one that nobody has needed yet.
+    pub(crate) fn unused(config: &Config) -> Self {
+        Status::new(if config.enabled { State::Idle } else { State::Disabled })
     }
 }
 
@@ -111,13 +116,13 @@ impl Server {
     /// Within a tokio runtime. Nothing is started before somebody needs it.
     pub fn new(config: Config, workspace: PathBuf, ways: Arc<dyn Ways>) -> Self {
         let order = if config.enabled { Order::WhenNeeded } else { Order::Never };
-        let first = if config.enabled { State::Idle } else { State::Disabled };
+        let first = Status::unused(&config);
         let (orders, heard) = watch::channel(order);
         let shared = Arc::new(Shared {
             config,
             workspace,
             ways,
-            status: watch::Sender::new(Status::new(first)),
+            status: watch::Sender::new(first),
             needed: Notify::new(),
             used: Mutex::new(Instant::now()),
             is_late: AtomicBool::new(false),
@@ -182,16 +187,18 @@ impl Server {
     pub async fn call(&self, tool: &str, input: Value, heard: mpsc::Sender<String>) -> Result<Returned, McpError> {
         let params = json!({ "name": tool, "arguments": input });
         let answer = self.ask("tools/call", params, Some(heard)).await?;
-        Returned::read(&answer)
+        Returned::read(&answer).map_err(|error| self.shared.told(error))
     }
 
     pub async fn read(&self, uri: &str) -> Result<Vec<Contents>, McpError> {
-        Contents::read(&self.ask("resources/read", json!({ "uri": uri }), None).await?)
+        let answer = self.ask("resources/read", json!({ "uri": uri }), None).await?;
+        Contents::read(&answer).map_err(|error| self.shared.told(error))
     }
 
     /// The messages of a prompt.
     pub async fn prompt(&self, name: &str, arguments: Value) -> Result<Vec<Said>, McpError> {
-        Said::read(&self.ask("prompts/get", json!({ "name": name, "arguments": arguments }), None).await?)
+        let answer = self.ask("prompts/get", json!({ "name": name, "arguments": arguments }), None).await?;
+        Said::read(&answer).map_err(|error| self.shared.told(error))
     }
 
     async fn ask(&self, method: &str, params: Value, heard: Option<mpsc::Sender<String>>) -> crate::peer::Answer {
@@ -231,10 +238,13 @@ impl Shared {
 
     /// An error without anything in it that is secret; of a program that died, with its last words.
     fn told(&self, error: McpError) -> McpError {
+        let scrubbed = |text: String| self.config.scrubbed(&text);
         match error {
-            McpError::Gone(why) => McpError::Gone(self.config.scrubbed(&self.with_last_words(&why))),
-            McpError::Refused { code, message } => McpError::Refused { code, message: self.config.scrubbed(&message) },
-            other => other,
+            McpError::Gone(why) => McpError::Gone(scrubbed(self.with_last_words(&why))),
+            McpError::Refused { code, message } => McpError::Refused { code, message: scrubbed(message) },
+            McpError::Unreadable(why) => McpError::Unreadable(scrubbed(why)),
+            McpError::NeedsAuth(why) => McpError::NeedsAuth(scrubbed(why)),
+            McpError::TimedOut(time) => McpError::TimedOut(time),
         }
     }
 

@@ -80,28 +80,23 @@ async fn read(stdout: impl AsyncRead + Unpin, peer: &Peer, out: &mpsc::Sender<Ve
                 let most = crate::lines::LONGEST >> 20;
                 let why = format!("a message of {size} bytes, and {} are the most", most << 20);
                 peer.give_up(&McpError::Unreadable(why));
-                if (0..TOO_LONG).any(|_| pace.bad()) {
-                    return flooded();
+                if (1..TOO_LONG).any(|_| pace.is_over(&Heard::Nonsense)) {
+                    return McpError::flooded();
                 }
                 (Heard::Nonsense, 0)
             }
             Ok(None) => return McpError::Gone("it ended".to_owned()),
             Err(error) => return McpError::Gone(error.to_string()),
         };
-        match heard {
-            Heard::Answer => pace.good(),
-            Heard::Nothing => {}
+        if pace.is_over(&heard) {
+            return McpError::flooded();
+        }
+        if let Heard::Reply(reply) = heard {
             // A server that does not read has no use for answers.
-            Heard::Reply(reply) => drop(out.try_send(reply)),
-            Heard::Nonsense if pace.bad() => return flooded(),
-            Heard::Nonsense => {}
+            drop(out.try_send(reply));
         }
         pace.keep(size).await;
     }
-}
-
-fn flooded() -> McpError {
-    McpError::Gone("it sends what is no message of the protocol, again and again".to_owned())
 }
 
 async fn write(mut stdin: impl AsyncWrite + Unpin, mut out: mpsc::Receiver<Vec<u8>>) {
@@ -139,6 +134,6 @@ mod tests {
     async fn nonsense_without_end_is_the_end() {
         let (peer, (out, _kept)) = (Peer::new("/w".as_ref()), mpsc::channel(1));
         let flood = "nonsense\n".repeat(5_000);
-        assert_eq!(read(flood.as_bytes(), &peer, &out).await, flooded());
+        assert_eq!(read(flood.as_bytes(), &peer, &out).await, McpError::flooded());
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reqwest::{Client, Url};
@@ -10,12 +10,12 @@ use rustls::crypto::ring;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tolka_mcp::{Config, Content, McpError, Piped, Program, Reach, Server, State, Ways};
+use tokio::sync::{mpsc, watch};
+use tolka_mcp::{Config, Content, McpError, Piped, Program, Reach, Server, State, Times, Ways};
 
 const DEADLINE: Duration = Duration::from_secs(120);
-/// For what never answers; it has to come up in this time as well.
-const SHORT: Duration = Duration::from_secs(10);
+/// For an answer that does not come.
+const SHORT: Duration = Duration::from_millis(500);
 
 #[derive(Debug)]
 struct Plain;
@@ -32,6 +32,11 @@ impl Ways for Plain {
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         client.tls_backend_preconfigured(tls).build().map_err(|error| error.to_string())
     }
+
+    fn times(&self) -> Times {
+        let soon = Duration::from_millis(5);
+        Times { pause: soon, lists: soon, overhear: soon, opening: DEADLINE, ..Times::default() }
+    }
 }
 
 /// What is answered to `tools/call`; everything before that is as it should be.
@@ -45,22 +50,36 @@ enum Mode {
     Forgets,
     Unauthorized,
     Redirects,
+    /// What it says when it is listened to is one thing, and then it hangs up.
+    Restless,
+    /// Between a lot of nonsense it says something now and then.
+    Chatters,
+    /// Repeats all that it is told, where an answer should be.
+    Repeats,
+    /// The same instead of an answer.
+    RepeatsRefusing,
 }
 
-async fn serve(mode: Mode) -> String {
+const NEWS: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+
+/// Where it is, and how often it was listened to.
+async fn serve(mode: Mode) -> (String, watch::Receiver<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://me:password@{}/mcp?key=sk-in-the-url", listener.local_addr().unwrap());
+    let place = listener.local_addr().unwrap();
+    let url = format!("http://me:password@{place}/mcp/a-key-in-the-path?key=sk-in-the-url");
+    let (listened, count) = watch::channel(0);
     tokio::spawn(async move {
         loop {
             let (socket, _) = listener.accept().await.unwrap();
-            tokio::spawn(answer(socket, mode));
+            tokio::spawn(answer(socket, mode, listened.clone()));
         }
     });
-    url
+    (url, count)
 }
 
 /// One request, and the end of the connection.
-async fn answer(mut socket: TcpStream, mode: Mode) -> Option<()> {
+async fn answer(mut socket: TcpStream, mode: Mode, listened: watch::Sender<usize>) -> Option<()> {
     let mut read = Vec::new();
     let (head, body) = loop {
         socket.read_buf(&mut read).await.ok().filter(|count| *count > 0)?;
@@ -72,6 +91,9 @@ async fn answer(mut socket: TcpStream, mode: Mode) -> Option<()> {
         }
     };
     let message: Value = serde_json::from_str(&body).unwrap_or_default();
+    if mode == Mode::Repeats && message["method"] == "tools/call" {
+        listened.send_modify(|count| *count += 1);
+    }
     let result = |result: Value| json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }).to_string();
     let json = |body: String, more: &str| {
         format!(
@@ -84,22 +106,39 @@ async fn answer(mut socket: TcpStream, mode: Mode) -> Option<()> {
         _ if mode == Mode::Redirects => {
             "HTTP/1.1 302 Found\r\nlocation: http://127.0.0.1:9/\r\ncontent-length: 0\r\n\r\n".to_owned()
         }
+        None if mode == Mode::Restless => {
+            listened.send_modify(|count| *count += 1);
+            format!("{EVENTS}data: {NEWS}\n\n")
+        }
         None => "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".to_owned(),
         Some("initialize") => {
             let welcome = json!({ "protocolVersion": "2025-06-18", "capabilities": { "tools": {} } });
             json(result(welcome), "mcp-session-id: one\r\n")
+        }
+        Some("tools/list") if mode == Mode::Repeats && listened.borrow().to_owned() > 0 => {
+            json(result(json!(head)), "")
         }
         Some("tools/list") => {
             let is_told = head.contains("mcp-session-id: one") && head.contains("mcp-protocol-version: 2025-06-18");
             json(result(json!({ "tools": [{ "name": if is_told { "told" } else { "untold" } }] })), "")
         }
         Some("tools/call") => {
-            let events = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n".to_owned();
+            let (events, text) = (EVENTS, |text: &str| json!({ "content": [{ "type": "text", "text": text }] }));
             match mode {
                 Mode::Events => {
                     let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "ping" });
-                    let text = result(json!({ "content": [{ "type": "text", "text": "in events" }] }));
-                    format!("{events}: hello\n\nevent: message\ndata: {ask}\n\ndata: {text}\n\n")
+                    format!("{events}: hello\n\nevent: message\ndata: {ask}\n\ndata: {}\n\n", result(text("in events")))
+                }
+                Mode::Chatters => {
+                    let nonsense = "data: nonsense\n\n".repeat(900);
+                    let said = result(text("at last"));
+                    format!("{events}{nonsense}data: {NEWS}\n\n{nonsense}data: {said}\n\n")
+                }
+                // The next look at its lists fails in the same way.
+                Mode::Repeats => format!("{events}data: {NEWS}\n\ndata: {}\n\n", result(json!(head))),
+                Mode::RepeatsRefusing => {
+                    let error = json!({ "code": -1, "message": head });
+                    json(json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }).to_string(), "")
                 }
                 Mode::HugeBody | Mode::HugeEvent => {
                     let head = match mode {
@@ -113,9 +152,9 @@ async fn answer(mut socket: TcpStream, mode: Mode) -> Option<()> {
                     }
                 }
                 Mode::Never => std::future::pending().await,
-                Mode::Nothing => events,
+                Mode::Nothing => events.to_owned(),
                 Mode::Forgets => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(),
-                Mode::Unauthorized | Mode::Redirects => unreachable!(),
+                Mode::Unauthorized | Mode::Redirects | Mode::Restless => unreachable!(),
             }
         }
         Some(_) => "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_owned(),
@@ -124,9 +163,11 @@ async fn answer(mut socket: TcpStream, mode: Mode) -> Option<()> {
 }
 
 async fn start(mode: Mode) -> Server {
-    let reach = Reach::Http { url: serve(mode).await, headers: vec![("x-key".into(), "sk-very-secret".into())] };
-    // Whoever answers has all the time of a busy machine.
-    let timeout = if mode == Mode::Never { SHORT } else { DEADLINE };
+    started(serve(mode).await.0, if mode == Mode::Never { SHORT } else { DEADLINE })
+}
+
+fn started(url: String, timeout: Duration) -> Server {
+    let reach = Reach::Http { url, headers: vec![("x-key".into(), "sk-very-secret".into())] };
     let config = Config { timeout, ..Config::new("remote", reach) };
     let server = Server::new(config, std::env::temp_dir(), Arc::new(Plain));
     server.need();
@@ -186,5 +227,59 @@ async fn one_that_asks_who_we_are_or_leads_elsewhere_says_so() {
     let shown = format!("{:?} {:?} {why}", server.config(), server.config().reach.shown());
     for secret in ["password", "sk-in-the-url", "very"] {
         assert!(!shown.contains(secret), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn one_that_says_something_is_listened_to_as_often_as_it_hangs_up() {
+    let (url, mut listened) = serve(Mode::Restless).await;
+    let _server = started(url, DEADLINE);
+    tokio::time::timeout(DEADLINE, listened.wait_for(|count| *count >= 12)).await.expect("it is heard").unwrap();
+}
+
+#[tokio::test]
+async fn nonsense_that_ends_is_forgiven() {
+    let (_server, called) = call(Mode::Chatters).await;
+    assert_eq!(called.unwrap().content, [Content::Text("at last".into())]);
+}
+
+/// What is logged in this thread.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl std::io::Write for Log {
+    fn write(&mut self, piece: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn what_it_repeats_of_its_address_and_its_headers_is_told_nowhere() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE);
+    let _logging = tracing::subscriber::set_default(subscriber.with_writer(move || writer.clone()).finish());
+    let logged = || String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let mut told = String::new();
+    for mode in [Mode::RepeatsRefusing, Mode::Repeats] {
+        let (server, called) = call(mode).await;
+        told += &format!("{called:?} {} {:?}", called.clone().unwrap_err(), server.status());
+        let since = std::time::Instant::now();
+        while mode == Mode::Repeats && !logged().contains("what it has is not known") {
+            assert!(since.elapsed() < DEADLINE, "{}", logged());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    assert!(told.contains("x-key: [secret]") && told.contains("/mcp/[secret]?key=[secret]"), "{told}");
+    let ours: String = logged().lines().filter(|line| line.contains("tolka_mcp")).collect();
+    assert!(ours.contains("x-key: [secret]"), "{ours}");
+    // me:password, as a request says who asks.
+    for secret in ["password", "sk-in-the-url", "a-key-in-the-path", "very", "bWU6cGFzc3dvcmQ"] {
+        assert!(!told.contains(secret) && !ours.contains(secret), "{secret}: {told}\n{ours}");
     }
 }

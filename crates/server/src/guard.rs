@@ -248,12 +248,6 @@ pub(crate) fn linked_token(query: Option<&str>) -> Option<String> {
 
 /// What a request needs. Reading is `view`; what steers an agent is `prompt`; what lets it act is `approve`;
 /// what cannot be taken back is `admin`.
-/// The routes by which servers of tools are added, connected and disconnected.
-fn is_mcp(path: &str) -> bool {
-    let of_session = || path.strip_prefix("/v1/sessions/").is_some_and(|rest| rest.split('/').nth(1) == Some("mcp"));
-    path.starts_with("/v1/mcp") || path == "/mcp" || path.starts_with("/mcp/") || of_session()
-}
-
 fn scope_of(method: &Method, path: &str) -> Scope {
     let is_answer = ["/permission", "/permissions/", "/question", "/answer", "/approvals"];
     match *method {
@@ -266,6 +260,12 @@ fn scope_of(method: &Method, path: &str) -> Scope {
         _ if is_answer.iter().any(|part| path.contains(part)) => Scope::Approve,
         _ => Scope::Prompt,
     }
+}
+
+/// The routes by which servers of tools are added, connected and disconnected.
+fn is_mcp(path: &str) -> bool {
+    let of_session = || path.strip_prefix("/v1/sessions/").is_some_and(|rest| rest.split('/').nth(1) == Some("mcp"));
+    path.starts_with("/v1/mcp") || path == "/mcp" || path.starts_with("/mcp/") || of_session()
 }
 
 fn with_cors(mut response: Response, origin: Option<HeaderValue>) -> Response {

@@ -118,6 +118,31 @@ fn one_that_does_not_come_up_is_told_of_and_the_turn_runs_without_it() {
 }
 
 #[test]
+fn a_person_is_told_once_that_one_cannot_be_used_however_it_says_so() {
+    let stage =
+        Stage::set(Wire::OpenAi, Script { answers: vec![Answer::text("Well.").for_ever()], ..Script::default() });
+    let program = hostile(&stage);
+    stage.configure(&format!("[mcp.moody]\ncommand = {}\n", command(&["node", program.to_str().unwrap(), "no-list"])));
+    let server = stage.serve();
+    let mut talk = Talk::begin(server.address);
+    let mut before = String::new();
+    for prompt in ["One.", "Two.", "Three."] {
+        crate::http::post(server.address, "/v1/mcp/moody/connect", &json!({})).expect(202);
+        until("it fails in other words", || {
+            let known = servers(server.address, &talk.session)["moody"].clone();
+            let error = known["error"].as_str().unwrap_or_default().to_owned();
+            let is_so = known["status"] == "failed" && error != before;
+            is_so.then(|| before = error)
+        });
+        talk.prompt(prompt);
+        talk.until_type("turn_ended");
+    }
+    let notices = talk.told("noticed");
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert!(notices[0].to_string().contains("none, says"), "{notices:?}");
+}
+
+#[test]
 fn nothing_of_one_survives_a_disconnect_or_the_death_of_the_server() {
     let stage = Stage::set(Wire::OpenAi, Script::default());
     let program = hostile(&stage);

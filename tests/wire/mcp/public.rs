@@ -42,7 +42,7 @@ fn their_tools_are_used_and_asked_for() {
             (package(&stage, "server-filesystem"), stage.house.workspace().canonicalize().unwrap());
         let files = command(&["node", files.to_str().unwrap(), workspace.to_str().unwrap()]);
         stage.configure(&format!(
-            "[mcp.files]\ncommand = {files}\n{}[permissions.mcp]\n\"everything_*\" = \"allow\"\n\"files_read*\" = \"allow\"\n",
+            "[mcp.files]\ncommand = {files}\n{}[permissions.mcp]\n\"everything:*\" = \"allow\"\n\"files:read*\" = \"allow\"\n",
             everything(&stage)
         ));
         let server = stage.serve();
@@ -56,7 +56,7 @@ fn their_tools_are_used_and_asked_for() {
         talk.prompt("Use them.");
         let asked = talk.until_type("permission_asked");
         assert_eq!(asked["data"]["permission"], "mcp");
-        assert_eq!(asked["data"]["patterns"], json!(["files_write_file"]));
+        assert_eq!(asked["data"]["patterns"], json!(["files:write_file"]));
         assert!(!workspace.join("note.txt").exists(), "nothing happens before leave is given");
         talk.answer(&asked, &json!({ "option": "always" }));
         talk.until_type("turn_ended");

@@ -55,6 +55,8 @@ fn opencodes_clients_see_add_and_steer_them() {
     let at = server.address;
     let talk = Talk::begin(at);
     let statuses = || get(at, "/mcp").expect(200);
+    assert_eq!(statuses()["everything"], json!({ "status": "disabled" }), "to look starts nothing");
+    post(at, "/mcp/everything/connect", &json!({})).expect(200);
     until("it is connected", || (statuses()["everything"] == json!({ "status": "connected" })).then_some(()));
     assert_eq!(statuses()["off"], json!({ "status": "disabled" }));
     let commands = get(at, "/command").expect(200);

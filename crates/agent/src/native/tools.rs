@@ -47,11 +47,11 @@ use super::spent::Bills;
 use crate::{Cancel, Gone, PLAN, Teller};
 use act::{Act, End};
 use field::Fields;
-use mcp::Names;
+use mcp::Acquaintance;
 pub(super) use mcp::{PROMPT, RESOURCE};
 use memory::Memory;
 use name::Name;
-pub use name::permissions;
+pub use name::{MCP, permissions};
 pub(super) use task::Home;
 
 /// Calls side by side that have all ended by then are told in one order, whichever was faster.
@@ -82,8 +82,8 @@ pub struct Tools {
     workspace: PathBuf,
     /// Shared with the blocking parts of a call.
     memory: Arc<Memory>,
-    /// What tools of MCP servers are called here.
-    names: Names,
+    /// What is known here of MCP servers.
+    servers: Acquaintance,
     /// `None`: no turn has begun yet.
     home: Option<Home>,
 }
@@ -104,7 +104,7 @@ pub struct Scene<'a> {
 
 impl Tools {
     pub fn new(settings: Arc<Settings>, session: SessionId, workspace: PathBuf) -> Self {
-        Tools { settings, session, workspace, memory: Arc::default(), names: Names::default(), home: None }
+        Tools { settings, session, workspace, memory: Arc::default(), servers: Acquaintance::default(), home: None }
     }
 
     /// What a turn that begins knows of subagents.

@@ -17,6 +17,7 @@ use tolka_agent::native::web::Web;
 use tolka_agent::{Chosen, Effects, Patience, Said, teller};
 use tolka_facts::event::{FileChanged, PermissionAsked, QuestionAsked, ToolChanged};
 use tolka_facts::{Blobs, CallId, Event, Hash, Ids, SessionId, Time, Tool, ToolStatus};
+use tolka_mcp::Hub;
 use tolka_workspace::command::{Level, Network, Shell};
 use tolka_workspace::{Checkpoints, Save};
 
@@ -49,6 +50,7 @@ pub(crate) struct Hall {
     pub(crate) workspace: PathBuf,
     pub(crate) data: PathBuf,
     pub(crate) tools: Tools,
+    settings: Arc<Settings>,
     pub(crate) told: Arc<Mutex<Told>>,
     pub(crate) person: Person,
     pub(crate) mode: String,
@@ -88,7 +90,7 @@ impl Hall {
     /// At one level of sandbox, if this machine has it.
     pub(crate) fn under(level: Level, rules: Rules) -> Option<Self> {
         let shell = Shell::at(Path::new(KEEPER), level).inspect_err(|error| println!("skipped: {error}")).ok()?;
-        Some(Hall::built(rules, |_| shell, Web::default()))
+        Some(Hall::built(rules, |_| shell, Web::default(), None))
     }
 
     /// With a network for its commands, if this machine has a sandbox that holds them to it.
@@ -96,7 +98,7 @@ impl Hall {
         let shell = Shell::probe(Path::new(KEEPER));
         let is_held = shell.level() != Level::None;
         let shell = shell.reaching(network).inspect_err(|error| println!("skipped: {error}")).ok()?;
-        is_held.then(|| Hall::built(rules, |_| shell, Web::default()))
+        is_held.then(|| Hall::built(rules, |_| shell, Web::default(), None))
     }
 
     /// What is hidden is told from the folder that workspace and data are in.
@@ -111,10 +113,20 @@ impl Hall {
     }
 
     pub(crate) fn made(rules: Rules, hidden: impl Fn(&Path) -> Vec<PathBuf>, web: Web) -> Self {
-        Hall::built(rules, |root| Shell::probe(Path::new(KEEPER)).hiding(hidden(root)), web)
+        Hall::built(rules, |root| Shell::probe(Path::new(KEEPER)).hiding(hidden(root)), web, None)
     }
 
-    fn built(rules: Rules, shell: impl FnOnce(&Path) -> Shell, web: Web) -> Self {
+    /// With MCP servers.
+    pub(crate) fn served(hub: Arc<Hub>) -> Self {
+        Hall::built(Rules::default(), |_| Shell::probe(Path::new(KEEPER)), Web::default(), Some(hub))
+    }
+
+    /// Another session of the same folder.
+    pub(crate) fn another_session(&mut self) {
+        self.tools = Tools::new(self.settings.clone(), SessionId::from("ses_other"), self.workspace.clone());
+    }
+
+    fn built(rules: Rules, shell: impl FnOnce(&Path) -> Shell, web: Web, mcp: Option<Arc<Hub>>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let (workspace, data) = (root.join("place"), root.join("data"));
@@ -135,19 +147,21 @@ impl Hall {
             processes: processes.clone(),
             checkpoints: Some(checkpoints.clone()),
             titles: Titles::Prompt,
-            mcp: None,
+            mcp,
             compaction: Compaction::default(),
             instructions: None,
             web,
             subagents: Few::default(),
             shelf: None,
         };
-        let tools = Tools::new(Arc::new(settings), SessionId::from("ses_test"), workspace.clone());
+        let settings = Arc::new(settings);
+        let tools = Tools::new(settings.clone(), SessionId::from("ses_test"), workspace.clone());
         Hall {
             _folder: folder,
             workspace,
             data,
             tools,
+            settings,
             told: Arc::default(),
             person: Person::Chooses("once", None),
             mode: "build".to_owned(),

@@ -11,4 +11,5 @@ mod lines;
 mod person;
 mod processes;
 mod search;
+mod servers;
 mod web;

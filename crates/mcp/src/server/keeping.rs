@@ -1,5 +1,6 @@
 //! The task that keeps a server: it opens the connection, watches over it, and opens it again, within reason.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,17 +13,12 @@ use crate::connection::Connection;
 use crate::error::McpError;
 use crate::lists::Lists;
 
-/// In a row; each pause between them is twice the one before.
+/// In a row.
 const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(500);
 /// Who stood so long has not failed in a row.
 const STABLE: Duration = Duration::from_secs(60);
-/// After this time somebody who needs a server that was given up lets it be tried once more.
-const COOL: Duration = Duration::from_secs(60);
 /// Nobody has needed it for so long: it need not run.
 const UNUSED: Duration = Duration::from_secs(30 * 60);
-/// Between two looks at lists that change.
-const LISTS: Duration = Duration::from_secs(1);
 
 /// Why a connection is no more.
 enum Over {
@@ -102,8 +98,10 @@ pub(super) async fn keep(shared: Arc<Shared>, mut orders: watch::Receiver<Order>
         tracing::warn!(server = %shared.config.name, error = %told, "an MCP server");
         failures += 1;
         restarts += 1;
-        // One that does not answer will not do so for being asked again, and one that asks who we are neither.
-        let is_final = matches!(failed, McpError::TimedOut(_) | McpError::NeedsAuth(_)) || failures >= TRIES;
+        // One that does not answer, or answers what is none, will do no better for being asked again, and one that asks who
+        // we are neither.
+        let is_final = failures >= TRIES
+            || matches!(failed, McpError::TimedOut(_) | McpError::NeedsAuth(_) | McpError::Unreadable(_));
         error = Some(told.to_string());
         let over = if is_final {
             let state = if matches!(failed, McpError::NeedsAuth(_)) { State::NeedsAuth } else { State::Failed };
@@ -113,7 +111,7 @@ pub(super) async fn keep(shared: Arc<Shared>, mut orders: watch::Receiver<Order>
         } else {
             shared.set(Status { error: error.clone(), restarts, ..Status::new(State::Connecting) });
             tokio::select! {
-                () = sleep(PAUSE * (1 << (failures - 1))) => None,
+                () = sleep(shared.ways.times().pause * (1 << (failures - 1))) => None,
                 changed = orders.changed() => Some(changed.is_ok()),
             }
         };
@@ -130,7 +128,7 @@ pub(super) async fn keep(shared: Arc<Shared>, mut orders: watch::Receiver<Order>
 /// Until somebody needs it again after a while (`None`), or says something new about it (whether anybody still can).
 async fn give_up(shared: &Shared, orders: &mut watch::Receiver<Order>) -> Option<bool> {
     let cool = async {
-        sleep(COOL).await;
+        sleep(shared.ways.times().cool).await;
         // What was needed while it cooled off was told why it cannot be had.
         let _ = timeout(Duration::ZERO, shared.needed.notified()).await;
         shared.needed.notified().await;
@@ -150,7 +148,7 @@ async fn wait_until_needed(shared: &Shared, orders: &mut watch::Receiver<Order>)
 }
 
 async fn open(shared: &Shared) -> Result<(Arc<Connection>, Lists), McpError> {
-    let limit = shared.config.timeout;
+    let limit = shared.config.timeout.max(shared.ways.times().opening);
     let opening = async {
         let connection =
             Connection::open(&shared.config, &shared.workspace, &*shared.ways, shared.tail.clone()).await?;
@@ -178,13 +176,15 @@ async fn watch_over(
         ..Status::new(State::Ready)
     };
     shared.set(ready);
-    let mut looked = Instant::now();
+    let relist = async || {
+        let looked = Instant::now();
+        connection.news().await;
+        sleep_until(looked + shared.ways.times().lists).await;
+        Lists::of(&connection, &shared.config, shared.config.timeout).await
+    };
+    // One look at a time, whatever else happens: news that it has taken in must not be lost with it.
+    let mut relisting = pin!(relist());
     let over = loop {
-        let relist = async {
-            connection.news().await;
-            sleep_until(looked + LISTS).await;
-            Lists::of(&connection, &shared.config, shared.config.timeout).await
-        };
         tokio::select! {
             why = connection.ended() => break Over::Ended(why),
             changed = orders.changed() => match changed {
@@ -194,12 +194,15 @@ async fn watch_over(
                 Err(_) => break Over::Dropped,
             },
             () = unused(shared) => break Over::Unused,
-            relisted = relist => {
-                looked = Instant::now();
+            relisted = &mut relisting => {
                 match relisted {
                     Ok(lists) => shared.status.send_modify(|status| status.lists = Arc::new(lists)),
-                    Err(error) => tracing::warn!(server = %shared.config.name, %error, "what it has is not known"),
+                    Err(error) => {
+                        let error = shared.told(error);
+                        tracing::warn!(server = %shared.config.name, %error, "what it has is not known");
+                    }
                 }
+                relisting.set(relist());
             }
         }
     };

@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Map, Value, json};
 use tolka_facts::Head;
-use tolka_mcp::{Hub, Kit, PromptArgument, Server, State as Standing, Status};
+use tolka_mcp::{Hub, Kit, PromptArgument, Seen, Server, State as Standing, Status};
 
 use super::Answered;
 use super::folder::Folder;
@@ -19,7 +19,7 @@ use crate::fault::Fault;
 use crate::mcp;
 use crate::request::{json_body, text_field};
 
-/// A client that asks at its start is better served by an answer a little later than by one that says nothing.
+/// For one that was just told to come or go: its client asks at once how it is doing.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub(super) fn routes() -> Router<App> {
@@ -31,9 +31,7 @@ pub(super) fn routes() -> Router<App> {
 }
 
 async fn statuses(State(app): State<App>, folder: Folder) -> Answered<Value> {
-    let kit = kit(&app, &folder).await?;
-    kit.settled(PATIENCE).await;
-    Ok(Json(shown(&kit)))
+    Ok(Json(shown(&seen(&app, &folder).await?)))
 }
 
 async fn add(State(app): State<App>, folder: Folder, body: Body) -> Answered<Value> {
@@ -46,7 +44,7 @@ async fn add(State(app): State<App>, folder: Folder, body: Body) -> Answered<Val
     let server = server.map_err(|error| Fault::BadRequest(format!("{error}.")))?;
     server.need();
     server.settled(PATIENCE).await;
-    Ok(Json(shown(&kit(&app, &folder).await?)))
+    Ok(Json(shown(&seen(&app, &folder).await?)))
 }
 
 async fn connect(State(app): State<App>, Path(name): Path<String>, folder: Folder) -> Answered<bool> {
@@ -65,12 +63,15 @@ async fn disconnect(State(app): State<App>, Path(name): Path<String>, folder: Fo
 
 /// Each prompt of each server is a command, as `server:prompt`.
 pub(super) async fn commands(app: &App, folder: &Folder) -> Result<Vec<Value>, Fault> {
-    let commands = kit(app, folder).await?.prompts().into_iter().map(|(server, prompt)| {
+    let seen = seen(app, folder).await?;
+    let prompts =
+        seen.iter().flat_map(|seen| seen.status.lists.prompts.iter().map(|prompt| (&seen.config.name, prompt)));
+    let commands = prompts.map(|(server, prompt)| {
         let place = |(at, _): (usize, &PromptArgument)| format!("${}", at + 1);
         let hints: Vec<String> = prompt.arguments.iter().enumerate().map(place).collect();
         json!({
-            "name": format!("{}:{}", server.name(), prompt.name),
-            "description": prompt.description.unwrap_or_default(),
+            "name": format!("{server}:{}", prompt.name),
+            "description": prompt.description.as_deref().unwrap_or_default(),
             "source": "mcp",
             "template": "",
             "hints": hints,
@@ -89,17 +90,26 @@ pub(super) async fn has_command(app: &App, head: &Head, name: &str) -> bool {
 
 async fn resources(State(app): State<App>, folder: Folder) -> Answered<Value> {
     let mut shown = Map::new();
-    for (server, resource) in kit(&app, &folder).await?.resources() {
-        let key = format!("{}:{}", server.name(), resource.uri);
-        let mut about = json!({ "name": resource.name, "uri": resource.uri, "client": server.name() });
-        about["description"] = resource.description.map_or(Value::Null, Value::from);
-        about["mimeType"] = resource.mime.map_or(Value::Null, Value::from);
+    let seen = seen(&app, &folder).await?;
+    for (server, resource) in
+        seen.iter().flat_map(|seen| seen.status.lists.resources.iter().map(|resource| (&seen.config.name, resource)))
+    {
+        let key = format!("{server}:{}", resource.uri);
+        let mut about = json!({ "name": resource.name, "uri": resource.uri, "client": server });
+        about["description"] = json!(resource.description);
+        about["mimeType"] = json!(resource.mime);
         if let Value::Object(fields) = &mut about {
             fields.retain(|_, value| !value.is_null());
         }
         shown.insert(key, about);
     }
     Ok(Json(shown.into()))
+}
+
+/// To look starts nothing.
+async fn seen(app: &App, folder: &Folder) -> Result<Vec<Seen>, Fault> {
+    let place = folder.to_work_in(app).await?;
+    Ok(app.config.hands.mcp.as_ref().map(|hub| hub.seen_in_folder(Place::new(&place))).unwrap_or_default())
 }
 
 async fn kit(app: &App, folder: &Folder) -> Result<Kit, Fault> {
@@ -117,9 +127,8 @@ fn found(kit: &Kit, name: &str) -> Result<Arc<Server>, Fault> {
     kit.get(&name).cloned().ok_or_else(|| Fault::NotFound(format!("MCP server not found: {name}")))
 }
 
-fn shown(kit: &Kit) -> Value {
-    let shown = |server: &Arc<Server>| (server.name().to_owned(), status(&server.status()));
-    Value::Object(kit.servers().iter().map(shown).collect())
+fn shown(seen: &[Seen]) -> Value {
+    Value::Object(seen.iter().map(|seen| (seen.config.name.clone(), status(&seen.status))).collect())
 }
 
 /// OpenCode has no word for one that is on its way.

@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tolka_facts::SessionId;
-use tolka_mcp::{Hub, Kit, Server};
+use tolka_mcp::{Config, Hub, Seen, Server, Status};
 
 use crate::app::App;
 use crate::fault::{Fault, TolkaError};
@@ -26,7 +26,9 @@ pub(super) struct Where {
 
 /// Those of the configuration, in one folder. To look starts nothing.
 pub(super) async fn of_folder(State(app): State<App>, Query(query): Query<Where>) -> Answered {
-    Ok(Json(listed(&folder_kit(&app, query.workspace.as_deref()).await?)))
+    let folder = app.workspace(query.workspace.as_deref()).await?;
+    let hub = app.config.hands.mcp.as_ref();
+    Ok(Json(listed(&hub.map(|hub| hub.seen_in_folder(Folder::new(&folder))).unwrap_or_default())))
 }
 
 pub(super) async fn connect(
@@ -34,9 +36,9 @@ pub(super) async fn connect(
     Path(name): Path<String>,
     Query(query): Query<Where>,
 ) -> Result<(StatusCode, Json<Value>), TolkaError> {
-    let server = found(&folder_kit(&app, query.workspace.as_deref()).await?, &name)?;
+    let server = found(&app, query.workspace.as_deref(), &name).await?;
     server.connect();
-    Ok((StatusCode::ACCEPTED, Json(shown(&server))))
+    Ok((StatusCode::ACCEPTED, Json(shown(server.config(), &server.status()))))
 }
 
 pub(super) async fn disconnect(
@@ -44,16 +46,20 @@ pub(super) async fn disconnect(
     Path(name): Path<String>,
     Query(query): Query<Where>,
 ) -> Result<(StatusCode, Json<Value>), TolkaError> {
-    let server = found(&folder_kit(&app, query.workspace.as_deref()).await?, &name)?;
+    let server = found(&app, query.workspace.as_deref(), &name).await?;
     server.disconnect();
-    Ok((StatusCode::ACCEPTED, Json(shown(&server))))
+    Ok((StatusCode::ACCEPTED, Json(shown(server.config(), &server.status()))))
 }
 
 pub(super) async fn of_session(State(app): State<App>, Path(id): Path<String>) -> Answered {
     let tip = app.desk.tip(&SessionId::from(id)).await?;
-    let kit =
-        app.config.hands.mcp.as_ref().map(|hub| hub.of_session(tip.head.id.as_str(), Folder::new(&tip.head.workspace)));
-    Ok(Json(listed(&kit.unwrap_or_default())))
+    let seen = app
+        .config
+        .hands
+        .mcp
+        .as_ref()
+        .map(|hub| hub.seen_in_session(tip.head.id.as_str(), Folder::new(&tip.head.workspace)));
+    Ok(Json(listed(&seen.unwrap_or_default())))
 }
 
 /// For this session alone, and connected at once: who adds one wants to use it.
@@ -71,7 +77,7 @@ pub(super) async fn add(
     let added = hub.add_to_session(tip.head.id.as_str(), Folder::new(&tip.head.workspace), config);
     let server = added.map_err(|error| Fault::BadRequest(format!("{error}.")))?;
     server.need();
-    Ok((StatusCode::CREATED, Json(shown(&server))))
+    Ok((StatusCode::CREATED, Json(shown(server.config(), &server.status()))))
 }
 
 fn hub(app: &App) -> Result<&Arc<Hub>, Fault> {
@@ -79,23 +85,19 @@ fn hub(app: &App) -> Result<&Arc<Hub>, Fault> {
     app.config.hands.mcp.as_ref().ok_or_else(none)
 }
 
-async fn folder_kit(app: &App, wanted: Option<&str>) -> Result<Kit, Fault> {
-    let folder = app.workspace(wanted).await?;
-    Ok(app.config.hands.mcp.as_ref().map(|hub| hub.of_folder(Folder::new(&folder))).unwrap_or_default())
-}
-
-fn found(kit: &Kit, name: &str) -> Result<Arc<Server>, Fault> {
+async fn found(app: &App, workspace: Option<&str>, name: &str) -> Result<Arc<Server>, Fault> {
+    let folder = app.workspace(workspace).await?;
     let name: String = name.chars().take(80).collect();
+    let kit = app.config.hands.mcp.as_ref().map(|hub| hub.of_folder(Folder::new(&folder))).unwrap_or_default();
     kit.get(&name).cloned().ok_or_else(|| Fault::NotFound(format!("There is no MCP server `{name}`.")))
 }
 
-fn listed(kit: &Kit) -> Value {
-    let servers: Vec<Value> = kit.servers().iter().map(|server| shown(server)).collect();
+fn listed(seen: &[Seen]) -> Value {
+    let servers: Vec<Value> = seen.iter().map(|seen| shown(&seen.config, &seen.status)).collect();
     json!({ "servers": servers })
 }
 
-fn shown(server: &Server) -> Value {
-    let (config, status) = (server.config(), server.status());
+fn shown(config: &Config, status: &Status) -> Value {
     let lists = &status.lists;
     let tools = lists.tools.iter().map(|tool| json!({ "name": tool.name, "description": tool.description }));
     let resources = lists.resources.iter().map(|resource| {

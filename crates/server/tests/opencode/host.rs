@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use tolka_agent::{Agent, Agents};
 use tolka_facts::Ids;
 use tolka_journal::{Sqlite, SqliteOptions};
+use tolka_mcp::Hub;
 use tolka_server::{Config, Hands, Server};
 use tolka_session::Desk;
 
@@ -58,16 +59,24 @@ impl Host {
     pub(crate) async fn with(agent: Arc<dyn Agent>) -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("workspace")).unwrap();
-        Host::open_with(root, Arc::from([agent])).await
+        Host::open_with(root, Arc::from([agent]), Hands::default()).await
+    }
+
+    /// With MCP servers.
+    pub(crate) async fn with_servers(hub: Arc<Hub>) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("workspace")).unwrap();
+        let agents: Agents = Arc::from([Arc::new(Obedient("first")) as Arc<dyn Agent>]);
+        Host::open_with(root, agents, Hands { mcp: Some(hub), ..Hands::default() }).await
     }
 
     async fn open(root: TempDir) -> Self {
         let agents: Agents =
             Arc::from([Arc::new(Obedient("first")) as Arc<dyn Agent>, Arc::new(Obedient("second")) as Arc<dyn Agent>]);
-        Host::open_with(root, agents).await
+        Host::open_with(root, agents, Hands::default()).await
     }
 
-    async fn open_with(root: TempDir, agents: Agents) -> Self {
+    async fn open_with(root: TempDir, agents: Agents, hands: Hands) -> Self {
         let base = root.path().canonicalize().unwrap();
         let journal = Sqlite::open(&SqliteOptions::new(base.join("data"))).unwrap();
         let desk = Desk::new(journal.clone(), agents, Arc::new(Ids::seeded(tolka_facts::Time::now().micros())));
@@ -80,7 +89,7 @@ impl Host {
             allow_hosts: Vec::new(),
             allow_origins: Vec::new(),
             max_readers: 100,
-            hands: Hands::default(),
+            hands,
             gather: Duration::ZERO,
         };
         let server = Server::bind(config, desk).await.unwrap();

@@ -6,6 +6,7 @@ mod asks;
 mod feeds;
 mod host;
 mod prompts;
+mod servers;
 mod sessions;
 mod surroundings;
 mod ways;

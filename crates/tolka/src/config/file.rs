@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 use tolka_agent::native::model::Secret;
 use tolka_agent::native::permission::Leave;
-use tolka_agent::native::tools::permissions;
+use tolka_agent::native::tools::{MCP, permissions};
 
 use super::mcp;
 use super::sandbox::SandboxEntry;
@@ -231,6 +231,15 @@ impl Config {
                 let known = permissions.join("`, `");
                 let message = format!("no permission is called `{}`; there are `{known}`", permission.name);
                 return Err((Some(permission.span.clone()), message));
+            }
+            if permission.name == MCP
+                && let Permission::By(patterns) = &permission.value
+                && let Some(vain) =
+                    patterns.0.iter().find(|entry| !entry.name.starts_with('*') && !entry.name.contains(':'))
+            {
+                // A rule that says `deny` and never fits would be believed in.
+                let message = format!("`{}` fits no tool of an MCP server: write `<server>:<tool>`", vain.name);
+                return Err((Some(vain.span.clone()), message));
             }
         }
         self.web.check().map_err(|message| (None, message.to_owned()))?;

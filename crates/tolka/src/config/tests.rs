@@ -125,6 +125,7 @@ fn every_mistake_has_its_line_and_says_what_would_be_right() {
             "line 2: unknown field `keep`, expected one of `enabled`, `budget`, `largest_file`",
         ),
         ("[permissions]\nbsh = \"ask\"", "line 2: no permission is called `bsh`; there are `*`, `bash`"),
+        ("[permissions.mcp]\n\"files_write\" = \"deny\"", "line 2: `files_write` fits no tool of an MCP server"),
         ("[permissions]\nbash = \"maybe\"", "line 2: unknown variant `maybe`, expected one of `allow`, `ask`, `deny`"),
         (
             "[permissions]\nbash = true",

@@ -1,7 +1,8 @@
 //! Tools of MCP servers, and what else of theirs goes into a conversation: resources and prompts that a person named.
 //!
-//! To a model they are tools like ours, by the name of their server and their own; to a person each asks for leave by that
-//! name, unless a rule says otherwise. Whatever their server does, a call ends, and its end says in words what came of it.
+//! To a model they are tools like ours, by the name of their server and their own. To a person each asks for leave as
+//! `server:tool`, unless a rule says otherwise; no name of a server has a colon in it, so leave for one is leave for no
+//! other. Whatever their server does, a call ends, and its end says in words what came of it.
 
 mod given;
 
@@ -39,31 +40,34 @@ const PROGRESS: usize = 200;
 /// Names that are remembered; no session has seen so many tools.
 const MOST_NAMES: usize = 4_096;
 
-/// Which tool a name stands for. It never comes to stand for another: what a person allowed is a name.
+/// What a session knows of its servers.
 #[derive(Debug, Default)]
-pub(super) struct Names(Mutex<Known>);
+pub(super) struct Acquaintance(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    /// To a server and its tool.
-    tools: HashMap<String, (String, String)>,
-    /// Servers that the person was told of, with what is wrong with them.
-    told: HashSet<(String, String)>,
+    /// Which server a tool was of that was offered once, by its name.
+    tools: HashMap<String, String>,
+    /// Servers that the person was told of, and how they were doing. Not in which words: those are theirs to choose.
+    told: HashSet<(String, State)>,
 }
 
-impl Names {
-    fn of(&self, server: &str, tool: &str) -> String {
+impl Acquaintance {
+    fn name(&self, server: &str, tool: &str) -> String {
+        let name = tool_name(server, tool, |name| Name::of(name).is_some() || matches!(name, RESOURCE | PROMPT));
         let mut known = self.known();
         if known.tools.len() >= MOST_NAMES {
             known.tools.clear();
         }
-        let is_other = |name: &str| {
-            let is_ours = Name::of(name).is_some() || matches!(name, RESOURCE | PROMPT);
-            is_ours || known.tools.get(name).is_some_and(|(its, own)| its != server || own != tool)
-        };
-        let name = tool_name(server, tool, is_other);
-        known.tools.insert(name.clone(), (server.to_owned(), tool.to_owned()));
+        known.tools.insert(name.clone(), server.to_owned());
         name
+    }
+
+    /// Whether that is news. Of servers that are not there any more nothing is kept.
+    fn is_news(&self, kit: &Kit, server: &str, state: State) -> bool {
+        let mut known = self.known();
+        known.told.retain(|(server, _)| kit.get(server).is_some());
+        known.told.insert((server.to_owned(), state))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -85,7 +89,7 @@ impl Tools {
     }
 
     fn foreign(&self) -> Vec<Offered> {
-        self.kit().offered(|server, tool| self.names.of(server, tool))
+        self.kit().offered(|server, tool| self.servers.name(server, tool))
     }
 
     /// In plan mode only those that say that they change nothing.
@@ -98,7 +102,7 @@ impl Tools {
         self.foreign().into_iter().filter(is_fit).map(spec).collect()
     }
 
-    /// Tells which servers are not there, once for each reason; and which prompts can be sent as commands, if that is new.
+    /// Tells which servers are not there, once for each way not to be; and which prompts can be sent as commands, if that is new.
     pub(in crate::native) async fn tell_servers(&self, teller: &Teller, known: &[Command]) -> Result<(), Gone> {
         let kit = self.kit();
         for server in kit.servers() {
@@ -108,9 +112,8 @@ impl Tools {
                 State::Connecting => "It has not come up yet.".to_owned(),
                 State::Idle | State::Disabled | State::Ready => continue,
             };
-            let title = format!("The MCP server `{}` cannot be used", server.name());
-            if self.names.known().told.insert((title.clone(), words.clone())) {
-                notice(teller, &title, words).await?;
+            if self.servers.is_news(&kit, server.name(), status.state) {
+                notice(teller, &format!("The MCP server `{}` cannot be used", server.name()), words).await?;
             }
         }
         let mut commands = self.in_files().await;
@@ -159,7 +162,7 @@ pub(super) async fn run(act: &Act<'_>) -> Result<Done, Stop> {
 
 /// Of a tool that was there once it is said why it is not.
 fn missing(tools: &Tools, name: &str) -> Stop {
-    let server = tools.names.known().tools.get(name).map(|(server, _)| server.clone());
+    let server = tools.servers.known().tools.get(name).cloned();
     let Some(server) = server else {
         let known: Vec<String> = tools.specs("").into_iter().map(|spec| spec.name).collect();
         return Stop::Failed(format!("there is no tool `{name}`; use one of {}", known.join(", ")));
@@ -181,12 +184,13 @@ async fn call(act: &Act<'_>, offered: &Offered) -> Result<Done, Stop> {
         _ => json!({}),
     };
     let title = format!("{server}: {}", tool.title.as_ref().unwrap_or(&tool.name));
+    let subject = format!("{server}:{}", tool.name);
     let want = Want {
         permission: MCP,
-        subjects: vec![offered.name.clone()],
         title: format!("Use `{}` of the MCP server `{server}`", tool.name),
         metadata: json!({ "server": server, "tool": tool.name, "input": input }),
-        always: vec![literal(&offered.name)],
+        always: vec![literal(&subject)],
+        subjects: vec![subject],
     };
     act.leave(want, &[]).await?;
     act.running_for_good(&title, &[]).await?;

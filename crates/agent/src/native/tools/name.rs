@@ -24,7 +24,7 @@ pub(super) enum Name {
 pub(super) const OUTSIDE: &str = "outside";
 
 /// What rules call the tools of MCP servers.
-pub(super) const MCP: &str = "mcp";
+pub const MCP: &str = "mcp";
 
 /// All that rules can be about.
 pub fn permissions() -> Vec<&'static str> {

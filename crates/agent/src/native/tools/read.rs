@@ -19,10 +19,7 @@ use super::change::Content;
 use super::field::{FILE, Fields, LIMIT, OFFSET};
 use super::hidden::Hidden;
 use super::{Call, Tools};
-use kind::Kind;
-
-/// Pictures of more bytes no provider takes.
-const PICTURE: usize = 4 << 20;
+use kind::{Kind, PICTURE};
 
 /// What one call gives; together with the numbers it stays below what [`super::outcome`] cuts.
 const LINES: usize = 2_000;

@@ -16,7 +16,7 @@ use super::act::{Act, Done, Stop};
 use super::ask::{self, Want};
 use super::field::{FORMAT, Fields, TIMEOUT, URL};
 use super::read::fields as map;
-use super::read::kind::Kind;
+use super::read::kind::{Kind, PICTURE};
 use super::{Call, Tools};
 use crate::native::permission::{Leave, literal};
 use crate::native::web::{self, Answer, Arrived, Shape};
@@ -27,8 +27,6 @@ const LONGEST: Duration = Duration::from_secs(120);
 const REDIRECTS: usize = 5;
 /// What is kept of a page. The model is sent less; see [`super::outcome`].
 const KEPT: usize = 512 * 1024;
-/// Pictures of more bytes no provider takes.
-const PICTURE: usize = 4 << 20;
 /// Of the page that comes with an error.
 const SHOWN: usize = 500;
 

@@ -1,11 +1,14 @@
 //! What MCP servers give, as a call's result: words for the model and for people, pictures beside them.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, json};
 use tolka_facts::{Block, ToolContent};
 use tolka_mcp::{Content, Contents, Given, Returned, Said};
 
 use crate::native::tools::act::{Done, Stop};
 use crate::native::tools::read::fields as map;
+use crate::native::tools::read::kind::{Kind, PICTURE};
 
 /// Words of one result that are kept at all; a model is sent a part of it.
 const WORDS: usize = 1 << 20;
@@ -55,15 +58,28 @@ pub(super) fn of_prompt(title: String, said: Vec<Said>) -> Result<Done, Stop> {
     Ok(sum.done(title, "[the prompt is empty]"))
 }
 
+/// A picture that models can look at, or why it is none. A provider refuses a whole conversation for one that is none, and
+/// would do so for ever after; what it is its bytes tell, for servers are wrong about that now and then.
+fn picture(data: &str) -> Result<Block, String> {
+    let data = data.trim();
+    if data.len() > PICTURE / 3 * 4 {
+        return Err(format!("of {} bytes, more than models take", data.len() / 4 * 3));
+    }
+    let bytes = STANDARD.decode(data).map_err(|_| "that is no base64".to_owned())?;
+    match Kind::of(&bytes) {
+        Kind::Picture(mime) => Ok(Block::Image { data: data.into(), mime: mime.to_owned(), uri: None }),
+        Kind::Text | Kind::BrokenText | Kind::Binary(_) => Err("that is no PNG, JPEG, GIF or WebP".to_owned()),
+    }
+}
+
 impl Sum {
     fn add(&mut self, content: Content) {
         match content {
             Content::Text(text) | Content::Words(text) => self.words.push(text),
-            Content::Image { data, mime } if self.pictures < PICTURES => {
-                self.pictures += 1;
-                self.blocks.push(Block::Image { data: data.into(), mime: mime.to_owned(), uri: None });
-            }
-            Content::Image { mime, .. } => self.words.push(format!("[one more picture ({mime}) is left out]")),
+            Content::Image { data, mime } => match picture(&data) {
+                Ok(picture) => self.add_picture(picture),
+                Err(why) => self.words.push(format!("[a picture ({}) {why}]", &mime[..mime.floor_char_boundary(60)])),
+            },
             Content::Audio { mime, .. } => {
                 self.words.push(format!("[a recording ({mime}), which cannot be heard here]"));
             }
@@ -81,15 +97,25 @@ impl Sum {
             Given::Text(text) => self.words.push(format!("<resource uri=\"{uri}\">\n{text}\n</resource>")),
             Given::Blob(blob) => {
                 let mime = mime.unwrap_or_else(|| "application/octet-stream".to_owned());
-                match Content::image(&blob, &mime) {
-                    picture @ Content::Image { .. } => {
+                match picture(&blob) {
+                    Ok(picture) => {
                         self.words.push(format!("[the resource <{uri}>, a picture]"));
-                        self.add(picture);
+                        self.add_picture(picture);
                     }
-                    _ => self.words.push(format!("[the resource <{uri}> ({mime}), which is neither text nor picture]")),
+                    Err(_) => {
+                        self.words.push(format!("[the resource <{uri}> ({mime}), which is neither text nor picture]"));
+                    }
                 }
             }
         }
+    }
+
+    fn add_picture(&mut self, picture: Block) {
+        if self.pictures == PICTURES {
+            return self.words.push("[one more picture is left out]".to_owned());
+        }
+        self.pictures += 1;
+        self.blocks.push(picture);
     }
 
     fn text(&self) -> String {

@@ -1,5 +1,8 @@
 //! What is in a file, from its bytes: an ending says what somebody wished.
 
+/// Pictures of more bytes no provider takes.
+pub(in crate::native::tools) const PICTURE: usize = 4 << 20;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::native::tools) enum Kind {
     Text,
