@@ -241,6 +241,14 @@ impl Hall {
             let waited = ours.elapsed().saturating_sub(real.elapsed());
             assert!(waited < Duration::from_secs(1), "a cancel waited {waited:?}");
         }
+        // As a session does: what its tools still do is over, and told, before the turn is.
+        loop {
+            tokio::select! {
+                biased;
+                Some(said) = said.recv() => drop(self.hear(said, &turn, &mut acts)),
+                () = teller.effects().over() => break,
+            }
+        }
         while let Ok(said) = said.try_recv() {
             self.hear(said, &turn, &mut acts);
         }
