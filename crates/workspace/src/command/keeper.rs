@@ -23,7 +23,7 @@ use super::order::{Input, Order, Report, Sandbox};
 use start::{Main, start};
 
 /// For what a command left behind to end by itself, such as a `tee` that writes the last lines.
-const AFTERMATH: Duration = Duration::from_millis(300);
+const AFTERMATH: Duration = Duration::from_millis(100);
 
 /// Between asking to end and ending.
 const GRACE: Duration = Duration::from_millis(200);
