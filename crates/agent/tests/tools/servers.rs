@@ -67,14 +67,10 @@ fn words(text: &str) -> Value {
 async fn only(hall: &Hall, hub: &Hub, names: &[&str]) -> Vec<String> {
     let kit = hub.of_folder(&hall.workspace);
     for server in kit.servers() {
-        let (state, is_wanted) = match names.contains(&server.name()) {
-            true => (State::Ready, true),
-            false => (State::Disabled, false),
-        };
-        if is_wanted {
-            server.connect()
-        } else {
-            server.disconnect()
+        let state = if names.contains(&server.name()) { State::Ready } else { State::Disabled };
+        match state {
+            State::Ready => server.connect(),
+            _ => server.disconnect(),
         }
         server.until(&[state], Duration::from_secs(60)).await.expect("it does as it is told");
     }
