@@ -5,11 +5,13 @@ use crate::Body;
 
 /// A piece of content, with the fields that the Agent Client Protocol gives it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
     Text {
         text: Body,
         #[serde(skip_serializing_if = "Option::is_none", default)]
+        #[cfg_attr(test, ts(type = "unknown"))]
         annotations: Option<Value>,
     },
     Image {

@@ -13,6 +13,7 @@ const HEAD: usize = 1024;
 
 /// SHA-256 of the content, as lower-case hex.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Hash(String);
 
@@ -40,6 +41,7 @@ impl From<String> for Hash {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BlobRef {
     pub hash: Hash,
     pub size: u64,
@@ -62,6 +64,7 @@ impl Blobs for NoBlobs {
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(untagged)]
 pub enum Body {
     Inline(String),

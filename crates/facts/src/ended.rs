@@ -13,6 +13,7 @@ const REMEMBERED: usize = 1024;
 ///
 /// As JSON it is a list of ids.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "Array<CallId>"))]
 pub struct EndedCalls(Arc<VecDeque<Ended>>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@ macro_rules! events {
         $(
             $(#[$doc])*
             #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            #[cfg_attr(test, derive(ts_rs::TS))]
             pub struct $variant { $($(#[$attr])* pub $field: $type),* }
 
             impl From<$variant> for Event {
@@ -44,6 +45,15 @@ macro_rules! events {
 
             pub(crate) fn write_data(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
                 match self { $(Event::$variant(data) => serde_json::to_writer(out, data)),* }
+            }
+
+            /// Each by its name, for the types that clients are given.
+            #[cfg(test)]
+            pub(crate) fn visit_types(mut visit: impl FnMut(&str, &str), seen: &mut impl ts_rs::TypeVisitor) {
+                $(
+                    seen.visit::<$variant>();
+                    visit($name, stringify!($variant));
+                )*
             }
 
             /// `None` for a name that this version does not know.

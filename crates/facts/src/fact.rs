@@ -12,6 +12,7 @@ pub const VERSION: u32 = 4;
 
 /// Who brought a fact about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     Agent,
@@ -67,6 +68,7 @@ impl Draft {
 /// As JSON it is `{"v","session","seq","time","cause","type","data","raw"?}`; that is what the journal
 /// stores and what the `tolka` dialect sends.
 #[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "Envelope & Event"))]
 pub struct Fact {
     pub session: SessionId,
     /// Gapless, from 1.

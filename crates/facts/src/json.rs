@@ -18,6 +18,7 @@ struct Spilled {
 ///
 /// It holds no line break, so that it can stand in a line of a stream as it is.
 #[derive(Clone, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "unknown"))]
 pub struct Json(Box<RawValue>);
 
 impl Json {

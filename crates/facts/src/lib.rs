@@ -30,6 +30,8 @@ mod rope;
 mod time;
 mod tip;
 mod tool;
+#[cfg(test)]
+mod types;
 mod uri;
 mod view;
 
@@ -48,4 +50,4 @@ pub use time::Time;
 pub use tip::{Ask, Base, Head, OpenStep, OpenText, OpenTurn, Queued, Rewind, Tip, Voice};
 pub use tool::{Location, Tool, ToolContent, ToolKind, ToolStatus};
 pub use uri::uri_path;
-pub use view::{Message, Part, Role, View};
+pub use view::{Message, Part, Role, Said, View};

@@ -10,6 +10,7 @@ const CHUNK: usize = 16 * 1024;
 ///
 /// As JSON it is a plain string.
 #[derive(Debug, Clone, Default)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(type = "string"))]
 pub struct Rope {
     /// The list is shared too: it is written anew when a chunk is full, not when the rope is copied.
     full: Arc<Vec<Arc<str>>>,

@@ -2,6 +2,7 @@ use serde::{Deserialize, Serialize};
 
 /// Microseconds since the Unix epoch: fine enough to order a burst, and exact in JSON until the year 2255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(transparent)]
 pub struct Time(u64);
 

@@ -16,11 +16,13 @@ pub use open::{Ask, Head, OpenStep, OpenText, OpenTurn, Queued, Voice};
 pub use rewinds::{Base, Rewind};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tip {
     pub seq: u64,
     pub time: Time,
     pub head: Head,
     #[serde(skip_serializing_if = "VecDeque::is_empty", default)]
+    #[cfg_attr(test, ts(as = "Vec<Queued>"))]
     pub queue: VecDeque<Queued>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub turn: Option<OpenTurn>,

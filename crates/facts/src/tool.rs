@@ -6,6 +6,7 @@ use crate::event::ToolChanged;
 use crate::{Block, Body, CallId, Json, MessageId, Rope, SessionId, Time};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolStatus {
     #[default]
@@ -24,6 +25,7 @@ impl ToolStatus {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     Read,
@@ -40,6 +42,7 @@ pub enum ToolKind {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToolContent {
     Content {
@@ -58,6 +61,7 @@ pub enum ToolContent {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Location {
     pub path: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -65,6 +69,7 @@ pub struct Location {
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tool {
     pub call: CallId,
     /// Where it was first told: dialects make ids from it.

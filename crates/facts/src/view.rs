@@ -5,9 +5,12 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::event::{ArtifactSaved, Command, Failed, Finish, PromptQueued, Stop, Usage};
-use crate::{Block, CallId, Event, Fact, Json, MessageId, OpenTurn, PartId, Rope, Time, Tip, Tool, TurnId, Voice};
+use crate::{
+    Block, CallId, Event, Fact, Json, MessageId, OpenText, OpenTurn, PartId, Rope, Time, Tip, Tool, TurnId, Voice,
+};
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct View {
     /// What is open now; its `seq` is the position of this view.
     pub tip: Tip,
@@ -30,6 +33,7 @@ pub struct View {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     User,
@@ -37,12 +41,16 @@ pub enum Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Message {
     pub id: MessageId,
     pub turn: TurnId,
     /// Where its turn started. A prompt that waits for its own has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub started: Option<u64>,
+    /// Where it took its place in the conversation: a prompt where its turn started or took it, an answer where it began.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub placed: Option<u64>,
     pub role: Role,
     pub created: Time,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -62,6 +70,9 @@ pub struct Message {
     /// On the last message of a turn: the agent's, if it said anything.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub stop: Option<Stop>,
+    /// Where that was told.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stopped: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub failure: Option<Failed>,
     /// Nobody is shown it, nor is a model sent it.
@@ -79,12 +90,25 @@ pub struct Message {
 
 /// Tagged from outside (`{"tool": …}`): raw JSON inside it needs the deserializer itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     Content(Block),
-    Text { part: PartId, text: Rope },
-    Thought { part: PartId, text: Rope },
+    Text(Said),
+    Thought(Said),
     Tool(Box<Tool>),
+}
+
+/// One run of text or thought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Said {
+    pub part: PartId,
+    pub first_seq: u64,
+    pub started: Time,
+    /// When its last piece came.
+    pub last: Time,
+    pub text: Rope,
 }
 
 impl View {
@@ -117,6 +141,7 @@ impl View {
             Event::TurnStarted(e) => {
                 if let Some(message) = self.waits_no_more(&e.turn) {
                     message.started = Some(fact.seq);
+                    message.placed = Some(fact.seq);
                 }
                 self.rewind(self.tip.hidden_from());
             }
@@ -126,22 +151,23 @@ impl View {
                 if let Some(message) = self.waits_no_more(&e.turn) {
                     message.turn.clone_from(&e.into);
                     message.started = started;
+                    message.placed = Some(fact.seq);
                 }
             }
             Event::TextAppended(e) => self.append(
                 &e.text,
-                |p| matches!(p, Part::Text { part, .. } if *part == e.part),
-                || Part::Text { part: e.part.clone(), text: Rope::default() },
+                |p| matches!(p, Part::Text(said) if said.part == e.part),
+                || Part::Text(Said::begun(&e.part, fact)),
                 fact,
             ),
             Event::ThoughtAppended(e) => self.append(
                 &e.text,
-                |p| matches!(p, Part::Thought { part, .. } if *part == e.part),
-                || Part::Thought { part: e.part.clone(), text: Rope::default() },
+                |p| matches!(p, Part::Thought(said) if said.part == e.part),
+                || Part::Thought(Said::begun(&e.part, fact)),
                 fact,
             ),
             Event::StepStarted(e) => {
-                let message = self.agent_message(e.message.clone(), fact.time);
+                let message = self.agent_message(e.message.clone(), fact);
                 self.messages.insert(self.told(), message);
             }
             Event::StepEnded(e) => {
@@ -171,6 +197,7 @@ impl View {
                 if let Some(message) = last.and_then(|at| self.messages.get_mut(at)) {
                     message.ended.get_or_insert(fact.time);
                     message.stop = Some(e.stop);
+                    message.stopped = Some(fact.seq);
                     message.failure = failure;
                 }
             }
@@ -235,11 +262,11 @@ impl View {
         self.messages.get_mut(waited)
     }
 
-    fn agent_message(&self, id: MessageId, created: Time) -> Message {
+    fn agent_message(&self, id: MessageId, fact: &Fact) -> Message {
         let turn = self.tip.turn.as_ref();
         let started = turn.map(|turn| turn.first_seq);
         let id_of_turn = turn.map(|turn| turn.id.clone()).unwrap_or_default();
-        Message { id, started, ..Message::of(Role::Agent, id_of_turn, created) }
+        Message { id, started, placed: Some(fact.seq), ..Message::of(Role::Agent, id_of_turn, fact.time) }
     }
 
     /// The turn began before this view did.
@@ -257,7 +284,7 @@ impl View {
         let at = self.messages[..told].iter().rposition(here);
         if at.is_none() {
             let continued = self.is_continued(turn);
-            let message = self.agent_message(step.clone().unwrap_or_default(), fact.time);
+            let message = self.agent_message(step.clone().unwrap_or_default(), fact);
             self.messages.insert(told, Message { continued, ..message });
         }
         self.messages.get_mut(at.unwrap_or(told))
@@ -268,8 +295,9 @@ impl View {
         if !message.parts.last().is_some_and(is_same) {
             message.parts.push(new());
         }
-        if let Some(Part::Text { text: rope, .. } | Part::Thought { text: rope, .. }) = message.parts.last_mut() {
-            rope.push(text);
+        if let Some(Part::Text(said) | Part::Thought(said)) = message.parts.last_mut() {
+            said.text.push(text);
+            said.last = fact.time;
         }
     }
 
@@ -287,12 +315,20 @@ impl View {
     }
 }
 
+impl Said {
+    fn begun(part: &PartId, fact: &Fact) -> Self {
+        let (first_seq, started) = (fact.seq, fact.time);
+        Said { part: part.clone(), first_seq, started, last: started, text: Rope::default() }
+    }
+}
+
 impl Message {
     fn of(role: Role, turn: TurnId, created: Time) -> Self {
         Message {
             id: MessageId::default(),
             turn,
             started: None,
+            placed: None,
             role,
             created,
             ended: None,
@@ -302,6 +338,7 @@ impl Message {
             usage: None,
             kept: None,
             stop: None,
+            stopped: None,
             failure: None,
             hidden: false,
             rewound: false,
@@ -324,10 +361,11 @@ fn prompt(e: &PromptQueued, time: Time) -> Message {
 fn going_on(turn: &OpenTurn) -> Option<Message> {
     let tools = turn.open_tools().map(|tool| Part::Tool(Box::new(tool.clone())));
     let text = turn.text.iter().map(|open| {
-        let (part, text) = (open.part.clone(), open.text.clone());
+        let OpenText { part, first_seq, started, text, .. } = open.clone();
+        let said = Said { part, first_seq, started, last: started, text };
         match open.voice {
-            Voice::Text => Part::Text { part, text },
-            Voice::Thought => Part::Thought { part, text },
+            Voice::Text => Part::Text(said),
+            Voice::Thought => Part::Thought(said),
         }
     });
     let parts: Vec<Part> = tools.chain(text).collect();

@@ -321,7 +321,7 @@ proptest! {
             }
             if let Some(open) = &turn.text {
                 let is_open = |part: &&&Part| match part {
-                    Part::Text { part, text } | Part::Thought { part, text } => *part == open.part && *text == open.text,
+                    Part::Text(said) | Part::Thought(said) => said.part == open.part && said.text == open.text,
                     _ => false,
                 };
                 prop_assert!(parts.iter().any(|part| is_open(&part)), "text at {}", fact.seq);

@@ -207,8 +207,8 @@ impl Hall {
 fn line(part: &Part) -> String {
     match part {
         Part::Content(block) => format!("{block:?}"),
-        Part::Text { text, .. } => format!("says {text}"),
-        Part::Thought { text, .. } => format!("thinks {text}"),
+        Part::Text(said) => format!("says {}", said.text),
+        Part::Thought(said) => format!("thinks {}", said.text),
         Part::Tool(tool) => {
             let name = tool.name.as_deref().unwrap_or("?");
             let live = if tool.live_output.is_empty() {

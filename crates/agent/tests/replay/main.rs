@@ -88,7 +88,7 @@ fn check_steps(hall: &Hall, name: &str) {
     let parts = hall.view.messages.iter().flat_map(|message| &message.parts);
     let parts: Vec<_> = parts
         .filter_map(|part| match part {
-            Part::Text { part, .. } | Part::Thought { part, .. } => Some(part),
+            Part::Text(said) | Part::Thought(said) => Some(&said.part),
             _ => None,
         })
         .collect();

@@ -78,8 +78,8 @@ fn piece(part: &Part, is_open: bool, run: &Run) -> Option<Piece> {
     match part {
         Part::Content(Block::Text { text, .. }) => Some(Piece::Content(Block::text(text.text(&run.blobs).as_ref()))),
         Part::Content(block) => Some(Piece::Content(block.clone())),
-        Part::Text { text, .. } => words(text.to_string()).map(Piece::Text),
-        Part::Thought { text, .. } => words(text.to_string()).map(Piece::Thought),
+        Part::Text(said) => words(said.text.to_string()).map(Piece::Text),
+        Part::Thought(said) => words(said.text.to_string()).map(Piece::Thought),
         Part::Tool(tool) => Some(called(tool, is_open, run)),
     }
 }

@@ -10,6 +10,7 @@ use crate::{CallId, EndedCalls, MessageId, PartId, RequestId, Rope, SessionId, T
 
 /// What is known of the session as a whole.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Head {
     pub id: SessionId,
     pub workspace: String,
@@ -53,6 +54,7 @@ pub struct Head {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Queued {
     pub seq: u64,
     pub time: Time,
@@ -60,6 +62,7 @@ pub struct Queued {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct OpenTurn {
     pub id: TurnId,
     /// From 0, over the whole session.
@@ -100,6 +103,7 @@ pub struct OpenTurn {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct OpenStep {
     pub message: MessageId,
     pub first_seq: u64,
@@ -111,6 +115,7 @@ pub struct OpenStep {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Voice {
     Text,
@@ -119,6 +124,7 @@ pub enum Voice {
 
 /// A run of text that may still grow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct OpenText {
     pub part: PartId,
     pub voice: Voice,
@@ -130,6 +136,7 @@ pub struct OpenText {
 
 /// Something that waits for a person.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
     Permission(PermissionAsked),

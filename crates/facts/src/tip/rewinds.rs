@@ -14,6 +14,7 @@ const REWINDS: usize = 32;
 
 /// A rewind that can be taken back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rewind {
     /// Of its [`Rewound`](crate::event::Rewound) fact.
     pub seq: u64,
@@ -32,6 +33,7 @@ pub struct Rewind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Base {
     pub checkpoint: String,
     /// The fact that named it.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tolka_facts::event::MessageHidden;
-use tolka_facts::{Draft, Event, Fact, Message, Part, Role, View};
+use tolka_facts::{Draft, Event, Fact, Message, Part, Role, Time, View};
 use tolka_journal::{Append, Sqlite, SqliteOptions};
 
 use super::*;
@@ -146,8 +146,9 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
             _ => false,
         };
         let same_text = |known: &Part| match (known, &part) {
-            (Part::Text { part: known, .. }, Part::Text { part, .. })
-            | (Part::Thought { part: known, .. }, Part::Thought { part, .. }) => known == part,
+            (Part::Text(known), Part::Text(said)) | (Part::Thought(known), Part::Thought(said)) => {
+                known.part == said.part
+            }
             _ => false,
         };
         let of_turn = known.iter_mut().filter(|known| known.turn == message.turn);
@@ -155,7 +156,16 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
         if let Some(known) = call {
             *known = part;
         } else if let Some(known) = known[at].parts.last_mut().filter(|known| same_text(known)) {
+            // What grew before the cut and not since is known to the earlier page alone.
+            let grew = |part: &Part| match part {
+                Part::Text(said) | Part::Thought(said) => said.last,
+                Part::Content(_) | Part::Tool(_) => Time::default(),
+            };
+            let last = grew(known).max(grew(&part));
             *known = part;
+            if let Part::Text(said) | Part::Thought(said) = known {
+                said.last = last;
+            }
         } else {
             known[at].parts.push(part);
         }
@@ -166,6 +176,7 @@ fn go_on(known: &mut [Message], at: usize, message: Message) {
     known.finish = message.finish.or(known.finish);
     known.kept = message.kept.or_else(|| known.kept.take());
     known.stop = message.stop.or(known.stop);
+    known.stopped = message.stopped.or(known.stopped);
     known.failure = message.failure.or_else(|| known.failure.take());
 }
 

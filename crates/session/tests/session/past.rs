@@ -14,7 +14,7 @@ pub(crate) async fn tell(past: &dyn Past, teller: &Teller) {
     let words = parts.map(|(role, part)| {
         let text = match part {
             Part::Content(tolka_facts::Block::Text { text, .. }) => text.text(remembered.blobs.as_ref()).len(),
-            Part::Text { text, .. } => text.len(),
+            Part::Text(said) => said.text.len(),
             _ => 0,
         };
         format!("{}{text}", if role == Role::User { "u" } else { "a" })

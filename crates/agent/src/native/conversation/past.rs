@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use tolka_facts::event::Finish;
-use tolka_facts::{Blobs, Block, Json, Message, Part, PartId, Role, Tool, ToolStatus};
+use tolka_facts::{Blobs, Block, Json, Message, Part, PartId, Role, Said, Tool, ToolStatus};
 
 use super::{ATTACHED, Conversation};
 use crate::native::compaction;
@@ -26,7 +26,7 @@ pub(in crate::native) struct Kept {
 pub(super) fn note_calls(conversation: &mut Conversation, message: &Message) {
     conversation.calls.extend(message.parts.iter().filter_map(|part| match part {
         Part::Tool(tool) => Some(tool.call.clone()),
-        Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
+        Part::Content(_) | Part::Text(_) | Part::Thought(_) => None,
     }));
 }
 
@@ -53,7 +53,7 @@ pub(super) fn add(conversation: &mut Conversation, message: &Message, blobs: &dy
 pub(super) fn blocks(message: &Message) -> impl Iterator<Item = &Block> + Clone {
     message.parts.iter().filter_map(|part| match part {
         Part::Content(block) => Some(block),
-        Part::Text { .. } | Part::Thought { .. } | Part::Tool(_) => None,
+        Part::Text(_) | Part::Thought(_) | Part::Tool(_) => None,
     })
 }
 
@@ -72,8 +72,8 @@ fn has_acted(parts: &[Part]) -> bool {
 /// but as calls they cannot be sent, for what the provider wants back with them was never told.
 fn broken_off(conversation: &mut Conversation, parts: &[Part], blobs: &dyn Blobs) {
     let text = |part: &Part| match part {
-        Part::Text { text, .. } => Some(Output::Text(text.to_string())),
-        Part::Content(_) | Part::Thought { .. } | Part::Tool(_) => None,
+        Part::Text(said) => Some(Output::Text(said.text.to_string())),
+        Part::Content(_) | Part::Thought(_) | Part::Tool(_) => None,
     };
     let call = |part: &Part| match part {
         Part::Tool(tool) if tool.input.as_ref().is_some_and(|input| *input != no_input()) => {
@@ -82,7 +82,7 @@ fn broken_off(conversation: &mut Conversation, parts: &[Part], blobs: &dyn Blobs
             let told = Input::Text(format!("[Broken off: `{name}` with {}. What came of it:]", input.get()));
             Some([told].into_iter().chain(content).collect::<Vec<_>>())
         }
-        Part::Tool(_) | Part::Content(_) | Part::Text { .. } | Part::Thought { .. } => None,
+        Part::Tool(_) | Part::Content(_) | Part::Text(_) | Part::Thought(_) => None,
     };
     conversation.answer(parts.iter().filter_map(text).collect());
     conversation.user(parts.iter().filter_map(call).flatten().collect());
@@ -95,8 +95,8 @@ fn step(conversation: &mut Conversation, parts: &[Part], kept: Option<&Json>, bl
     for part in parts {
         match part {
             Part::Content(_) => {}
-            Part::Text { text, .. } => outputs.push(Output::Text(text.to_string())),
-            Part::Thought { part, text } => {
+            Part::Text(said) => outputs.push(Output::Text(said.text.to_string())),
+            Part::Thought(Said { part, text, .. }) => {
                 outputs.push(Output::Thought { text: text.to_string(), kept: kept_of(part) });
             }
             Part::Tool(tool) if tool.call.as_str().starts_with(ATTACHED) => {
