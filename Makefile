@@ -1,14 +1,17 @@
 # Everything a person needs; `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help build run test check docs bench bench-peers bench-encode bench-count bench-report fuzz clean
+.PHONY: help build web run test check docs types bench bench-peers bench-encode bench-count bench-report fuzz clean
 
 help: ## list these
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-build: ## an optimised binary: target/release/tolka
+build: ## an optimised binary: target/release/tolka, with whatever page was built
 	cargo build --release --locked --bin tolka
 
-run: build ## build and serve on http://127.0.0.1:4096: the agent in this folder if there is a model, else the demo
+web: ## the page, into web/dist; the next build has it inside. Without node there is a small one
+	@scripts/web.sh
+
+run: web build ## build and serve on http://127.0.0.1:4096: the agent in this folder if there is a model, else the demo
 	@./target/release/tolka serve
 
 test: ## all tests, with what they need installed and started
@@ -16,6 +19,9 @@ test: ## all tests, with what they need installed and started
 
 check: ## format, lints, documentation, licences
 	@scripts/check.sh
+
+types: ## what the page knows of the facts, from the code
+	UPDATE_TYPES=1 cargo test --locked -p tolka-facts --lib --test views
 
 docs: ## docs/dialects.md, from the code
 	UPDATE_DOCS=1 cargo test --locked -p tolka --test wire dialects

@@ -45,6 +45,9 @@ major=$(node -p 'process.versions.node.split(".")[0]')
 [ "$major" -ge 20 ] || fail "node 20 or later is needed; this is $(node --version)"
 command -v npm >/dev/null || fail "install npm"
 
+# As in tests/clients, but `npm ci` refuses a lock that names other machines' packages without their addresses.
+scripts/web.sh --install
+
 clients=tests/clients
 installed=$clients/node_modules/.package-lock.json
 if [ ! -e "$installed" ] || [ "$clients/package-lock.json" -nt "$installed" ]; then

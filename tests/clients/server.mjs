@@ -36,7 +36,8 @@ export async function within(what, promise, deadline = DEADLINE) {
 
 export class Server {
   /**
-   * Options: `agent`, `pace`, `token`, `config` (the text of a tolka.toml) and `workspace` (a folder that is copied).
+   * Options: `agent`, `pace`, `token`, `config` (the text of a tolka.toml), `workspace` (a folder that is copied) and `page`
+   * (`built` for the one of web/, else the small one).
    * Give the test's context, and the server ends with the test.
    */
   static async start(t, options = {}) {
@@ -69,12 +70,14 @@ export class Server {
 
   /** Starts it, or starts it again on the same port and data. */
   async run() {
-    const { agent = "demo", pace, token, config } = this.options;
+    const { agent = "demo", pace, token, config, page = "small" } = this.options;
     const options = ["--port", this.port, "--data", join(this.folder, "data"), "--workspace", this.workspace, "--agent", agent];
     if (pace) options.push("--pace", pace);
     if (token) options.push("--token", token);
     if (config) options.push("--config", this.config);
-    const child = spawn(BINARY, ["serve", ...options.map(String)], { stdio: ["ignore", "pipe", "pipe"] });
+    // Whether the page was built must make no difference to those who do not ask for it.
+    const env = { ...process.env, TOLKA_PAGE: page };
+    const child = spawn(BINARY, ["serve", ...options.map(String)], { env, stdio: ["ignore", "pipe", "pipe"] });
     let words = "";
     child.stderr.setEncoding("utf8").on("data", (text) => (words += text));
     const line = once(child.stdout.setEncoding("utf8"), "data");
