@@ -52,6 +52,7 @@ async fn kept(shell: &Shell, workspace: &Path) -> Result<f64> {
         workspace: workspace.to_owned(),
         folder: workspace.to_owned(),
         time_limit: Duration::from_secs(60),
+        env: Vec::new(),
     })?;
     while let Some(heard) = running.next().await {
         match heard {

@@ -16,7 +16,7 @@ mod error;
 mod files;
 mod forks;
 mod git;
-mod index;
+pub(crate) mod index;
 mod left_out;
 mod links;
 mod listing;

@@ -83,6 +83,8 @@ pub struct Job {
     /// Where it starts, inside the workspace: from there on, or absolute.
     pub folder: PathBuf,
     pub time_limit: Duration,
+    /// Beyond what every command gets; no secrets.
+    pub env: Vec<(String, String)>,
 }
 
 /// What a running command gives.
@@ -238,7 +240,9 @@ impl Shell {
         let start = Start { workspace, folder, way, pass: pass.as_ref(), input: Input::Nothing };
         let args = ["-c".into(), job.line.clone().into()];
         let command = self.keeper(start, &self.program, &args, job.time_limit).map_err(CommandError::Start)?;
-        Running::start(Command::from(command), pass).map_err(CommandError::Start)
+        let mut command = Command::from(command);
+        command.envs(job.env.iter().map(|(name, value)| (name, value)));
+        Running::start(command, pass).map_err(CommandError::Start)
     }
 
     /// Starts a program that is talked to over pipes. Within a tokio runtime.

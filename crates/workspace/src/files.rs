@@ -35,7 +35,9 @@ pub enum FileError {
     Folder(#[from] FolderError),
     #[error("`{path}` cannot be used as a path: {problem}")]
     Name { path: String, problem: &'static str },
-    #[error("{path} is in `.git`, which is the person's own; use git through a command instead")]
+    #[error(
+        "{path} is in `.git`, or in another folder that git takes for a repository, which is the person's own; use git through a command instead"
+    )]
     Git { path: String },
     #[error("{path} has {size} bytes; at most {most} can be used")]
     TooLarge { path: String, size: u64, most: u64 },

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-pub(crate) use walk::{Missing, Place, THROUGH, WalkError, is_git};
+pub(crate) use walk::{Missing, Place, THROUGH, WalkError, is_git, is_repository};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

@@ -7,6 +7,10 @@
 //! and put back was found there without a link: whatever is swapped meanwhile leads nowhere else.
 
 mod back;
+mod config;
+mod find;
+mod home;
+mod quiet;
 mod see;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,62 +24,31 @@ use rustix::fs::{CWD, Dir, Mode, OFlags, Stat, openat};
 use rustix::io::Errno;
 
 use crate::folder::{Folder, Place, READ};
-use see::{Says, content, see};
-
-/// In each folder of a repository. The last says where the others really are.
-const OBEYED: &[&str] = &["config", "config.worktree", "hooks", "commondir"];
+pub(crate) use find::Repository;
+pub use find::is_named;
+use find::{Kind, Role, Spot};
+use home::Home;
+pub use home::Moved;
+pub use quiet::{is_quiet, quietly};
+use see::{Says, see};
 
 /// Of all files together, to be put back: a configuration and a few hooks, many times over.
 const KEPT: usize = 4 << 20;
 
+/// Repositories that are held open, to be brought home: that of the workspace, and some of its modules.
+const HOMES: usize = 16;
+
 /// Hooks that are looked at; git has two dozen of them.
 const HOOKS: usize = 200;
-
-/// The repository of a workspace, or the place where one would be.
-#[derive(Debug)]
-pub(crate) struct Repository {
-    /// `.git` in the workspace: a folder, a file, or nothing.
-    own: PathBuf,
-    /// Of a worktree: its folder in the main repository.
-    elsewhere: Option<PathBuf>,
-    /// Of a worktree: the folder of the main repository, which it shares.
-    pub(crate) common: Option<PathBuf>,
-}
-
-impl Repository {
-    /// A worktree has its git folder in another repository, and shares most of that. One that its `.git` file merely
-    /// claims is none: git's own note there must lead back here, or a file in the workspace could open any folder.
-    pub(crate) fn of(workspace: &Path) -> Self {
-        let own = workspace.join(".git");
-        let find = || {
-            let elsewhere = named(&own, workspace, "gitdir: ")?;
-            let back = named(&elsewhere.join("gitdir"), &elsewhere, "")?;
-            let common = named(&elsewhere.join("commondir"), &elsewhere, "")?;
-            let is_so = back == own.canonicalize().ok()? && elsewhere.starts_with(common.join("worktrees"));
-            is_so.then_some((elsewhere, common))
-        };
-        let (elsewhere, common) = find().unzip();
-        Repository { own, elsewhere, common }
-    }
-
-    pub(crate) fn folders(&self) -> impl Iterator<Item = PathBuf> {
-        [Some(&self.own), self.elsewhere.as_ref(), self.common.as_ref()].into_iter().flatten().cloned()
-    }
-
-    /// All that git obeys, there or not.
-    pub(crate) fn obeyed(&self) -> impl Iterator<Item = PathBuf> {
-        let inside = self.folders().flat_map(|folder| OBEYED.iter().map(move |name| folder.join(name)));
-        // A folder as such is not obeyed; a file says which folder is.
-        inside.chain(self.own.is_file().then(|| self.own.clone()))
-    }
-}
 
 /// What git obeys at one moment.
 #[derive(Debug, Clone)]
 pub struct Obeyed {
     roots: Arc<Roots>,
     /// Where it was looked for; a later look is at the same places, whatever git takes for the repository by then.
-    places: Vec<PathBuf>,
+    spots: Arc<[Spot]>,
+    /// Repositories that nobody may move.
+    homes: Arc<[Home]>,
     found: Found,
     kept: Kept,
 }
@@ -90,33 +63,32 @@ type Kept = BTreeMap<PathBuf, (Vec<u8>, Stat)>;
 type Found = BTreeMap<PathBuf, Says>;
 
 impl Obeyed {
-    /// Blocks, for some twenty small files.
+    /// Blocks, for some thousand folders and twenty small files.
     pub fn at(workspace: &Path) -> Self {
-        let repository = Repository::of(workspace);
-        let mut places: Vec<PathBuf> = repository.obeyed().chain([repository.own.clone()]).collect();
-        places.sort();
-        places.dedup();
-        let roots = [Some(workspace.to_owned()), repository.common].into_iter().flatten();
+        let roots = [Some(workspace.to_owned()), Repository::of_workspace(workspace).common].into_iter().flatten();
         let roots = roots.filter_map(|root| Folder::open(&root).ok().map(|folder| (root, folder)));
-        Obeyed::looking(Arc::new(roots.collect()), places)
+        let mut look = Obeyed::looking(Arc::new(roots.collect()), &find::spots(workspace).into());
+        let own = look.spots.iter().filter(|spot| spot.kind == Kind::Own && spot.role == Role::Root);
+        look.homes = own.take(HOMES).filter_map(|spot| Home::new(&spot.path, &look.place(&spot.path).ok()?)).collect();
+        look
     }
 
     /// The same places, as they are now. Blocks, like the first look.
     pub fn again(&self) -> Self {
-        Obeyed::looking(self.roots.clone(), self.places.clone())
+        Obeyed { homes: self.homes.clone(), ..Obeyed::looking(self.roots.clone(), &self.spots) }
     }
 
-    fn looking(roots: Arc<Roots>, places: Vec<PathBuf>) -> Self {
-        let mut look = Obeyed { roots, places: Vec::new(), found: Found::new(), kept: Kept::new() };
-        for path in &places {
-            look.take(path);
+    fn looking(roots: Arc<Roots>, spots: &Arc<[Spot]>) -> Self {
+        let (found, kept) = (Found::new(), Kept::new());
+        let mut look = Obeyed { roots, spots: spots.clone(), homes: Arc::default(), found, kept };
+        for spot in spots.iter() {
+            look.take(&spot.path, spot.role);
         }
-        look.places = places;
         look
     }
 
     /// A place, and of hooks whatever is there.
-    fn take(&mut self, path: &Path) {
+    fn take(&mut self, path: &Path, role: Role) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
         let (folder, is_sure) = match self.place(path) {
             Ok(place) => (place.folder, true),
@@ -128,7 +100,7 @@ impl Obeyed {
         };
         self.take_at(path.to_owned(), &folder, name, is_sure);
         let into = READ | OFlags::DIRECTORY | OFlags::NOFOLLOW;
-        if name == "hooks"
+        if role == Role::Hooks
             && let Ok(hooks) = openat(&folder, name, into, Mode::empty())
         {
             for hook in names(&hooks).into_iter().take(HOOKS) {
@@ -171,7 +143,13 @@ impl Obeyed {
                 changed.push(path.clone());
             }
         }
+        // Of a repository that is gone git obeys nothing.
+        changed.retain(|path| now.contains_key(path) || !self.is_root(path, Kind::Beside));
         changed
+    }
+
+    fn is_root(&self, path: &Path, kind: Kind) -> bool {
+        self.spots.iter().any(|spot| spot.path == path && spot.role == Role::Root && spot.kind == kind)
     }
 }
 
@@ -179,15 +157,4 @@ fn names(folder: &OwnedFd) -> Vec<OsString> {
     let entries = Dir::read_from(folder).into_iter().flatten().flatten();
     let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
     names.filter(|name| name != "." && name != "..").collect()
-}
-
-/// The path that a small file holds.
-fn named(file: &Path, from: &Path, before: &str) -> Option<PathBuf> {
-    let about = file.symlink_metadata().ok()?;
-    if !about.is_file() || about.len() > 8192 {
-        return None;
-    }
-    let file = openat(CWD, file, READ | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-    let text = String::from_utf8(content(file.into())?).ok()?;
-    from.join(text.strip_prefix(before)?.trim_end_matches('\n')).canonicalize().ok()
 }

@@ -84,6 +84,14 @@ impl Rules {
         self.deciding(permission, &[subject]).map_or(Leave::Ask, |(_, rule)| rule.leave)
     }
 
+    /// The same of what git obeys: our own leave is for files that run nothing.
+    pub(crate) fn leave_obeyed(&self, permission: &str, subject: &str) -> Leave {
+        match self.deciding(permission, &[subject]) {
+            Some((at, rule)) if self.is_usual(at) => rule.leave.stricter(Leave::Ask),
+            decided => decided.map_or(Leave::Ask, |(_, rule)| rule.leave),
+        }
+    }
+
     /// What is said to a command line: every command in it must be allowed. Looks where its words lead, so it blocks.
     pub fn leave_command(&self, line: &str, ground: Ground<'_>) -> Leave {
         self.weigh(line, ground).leave
@@ -124,6 +132,8 @@ impl Rules {
             None => Leave::Ask,
             // We only vouch for commands that stay at home; who writes a rule of their own knows why.
             Some((at, rule)) if self.is_usual(at) && rule.leave == Leave::Allow => match whereabouts.named(command) {
+                // It may run what a repository names.
+                Some(_) if command.program() == "git" && !whereabouts.is_quiet() => Leave::Ask,
                 Some(places) => {
                     places.iter().map(|place| self.leave("read", place)).fold(Leave::Allow, Leave::stricter)
                 }

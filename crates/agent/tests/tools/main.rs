@@ -8,6 +8,7 @@ mod files;
 mod hall;
 mod leave;
 mod lines;
+mod obeyed;
 mod person;
 mod processes;
 mod search;

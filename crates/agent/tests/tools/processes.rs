@@ -153,6 +153,7 @@ async fn what_ended_processes_printed_is_kept_of_a_few_and_not_for_ever() {
         workspace: folder.path().to_owned(),
         folder: PathBuf::from("."),
         time_limit: Duration::MAX,
+        env: Vec::new(),
     };
     let session = |n: usize| SessionId::from(format!("ses_{n}"));
     for n in 0..70 {

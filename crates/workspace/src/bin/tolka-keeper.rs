@@ -34,6 +34,7 @@ fn serve(level: &str, workspace: &str, line: &str, hidden: &[String]) -> Result<
         workspace: PathBuf::from(workspace),
         folder: PathBuf::from("."),
         time_limit: Duration::from_secs(60),
+        env: Vec::new(),
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let mut running = shell.start(&job)?;

@@ -13,6 +13,8 @@ const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
 
+const MODULE: u32 = 0o160_000;
+
 const EMPTY: [u8; NAME] = [
     0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4, 0x8c, 0x53,
     0x91,
@@ -77,6 +79,28 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Vec<Known>> {
 
 /// Shows every file and link that an index knows, in its order. `None`: as for [`parse`], and what was shown may be wrong.
 pub(super) fn each(bytes: &[u8], mut show: impl FnMut(&Entry<'_>) -> Option<()>) -> Option<()> {
+    let mut shown: Vec<u8> = Vec::new();
+    walk(bytes, |entry| {
+        if entry.is_content() && entry.path != shown {
+            show(entry)?;
+            shown.clear();
+            shown.extend(entry.path);
+        }
+        Some(())
+    })
+}
+
+/// Whether an index knows of modules, into which git looks by another git. `None`: as for [`parse`].
+pub(crate) fn has_modules(bytes: &[u8]) -> Option<bool> {
+    let mut has = false;
+    walk(bytes, |entry| {
+        has |= entry.mode == MODULE;
+        Some(())
+    })?;
+    Some(has)
+}
+
+fn walk(bytes: &[u8], mut see: impl FnMut(&Entry<'_>) -> Option<()>) -> Option<()> {
     let header = bytes.get(..12)?;
     let version = number(header, 4)?;
     if !header.starts_with(b"DIRC") || !(2..=4).contains(&version) {
@@ -84,7 +108,6 @@ pub(super) fn each(bytes: &[u8], mut show: impl FnMut(&Entry<'_>) -> Option<()>)
     }
     let mut at = 12;
     let (mut path, mut before): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
-    let mut shown: Vec<u8> = Vec::new();
     for _ in 0..number(header, 8)? {
         std::mem::swap(&mut path, &mut before);
         let (fixed, is_sure, next) = entry(bytes, at, version, &before, &mut path)?;
@@ -96,10 +119,7 @@ pub(super) fn each(bytes: &[u8], mut show: impl FnMut(&Entry<'_>) -> Option<()>)
         if !is_next || !entry.is_plain() {
             return None;
         }
-        if entry.is_content() && path != shown {
-            show(&entry)?;
-            shown.clone_from(&path);
-        }
+        see(&entry)?;
     }
     is_understood(bytes, at).then_some(())
 }

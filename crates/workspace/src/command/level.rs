@@ -44,6 +44,7 @@ pub enum Gap {
     Names,
     NewObeyed,
     Obeyed,
+    FarObeyed,
     Repositories,
     HiddenInside,
     Sockets,
@@ -73,14 +74,21 @@ impl Gap {
             Gap::OpenFiles => "reading files that are no known secrets",
             Gap::Names => "seeing the names of files that are hidden",
             Gap::NewObeyed => {
-                "making what git obeys where it is missing (.git, .git/hooks, .git/config.worktree); a notice says so after \
-                 the command"
+                "making what git obeys where it is missing (.git/hooks, .git/config.worktree), and changing it in other \
+                 repositories of the workspace and in files that git's configuration names (core.hooksPath, include.path); \
+                 after the command that is put back, and you are asked whether it may stand; a repository that is new stays, \
+                 and a notice says so"
             }
             Gap::Obeyed => {
-                "changing the configuration and the hooks of the workspace's git; after the command that is put back, and you \
+                "changing the configuration and the hooks of the workspace's git, and of other repositories there; after the command that is put back, and you \
                  are asked whether it may stand; what a process in the background or an MCP server changes between commands \
                  stays unless you say otherwise: you are asked at the next command; and nobody looks if the server is killed \
                  meanwhile"
+            }
+            Gap::FarObeyed => {
+                "changing what git obeys in repositories that lie more than four folders deep in the workspace, beyond its \
+                 first 4,000 folders or in node_modules; and changing programs of the workspace that hooks or git's \
+                 configuration call in their turn"
             }
             Gap::Repositories => {
                 "putting other repositories into the workspace, with configurations that git obeys there"
@@ -128,6 +136,7 @@ pub(super) fn gaps(level: Level, network: &Network, ground: Ground) -> Vec<Gap> 
             add(true, Gap::Names);
             add(true, Gap::LooseSockets);
             add(true, Gap::NewObeyed);
+            add(true, Gap::FarObeyed);
             add(true, Gap::Repositories);
         }
         Level::Landlock => {
@@ -141,6 +150,7 @@ pub(super) fn gaps(level: Level, network: &Network, ground: Ground) -> Vec<Gap> 
             add(true, Gap::OpenFiles);
             add(true, Gap::Names);
             add(true, Gap::Obeyed);
+            add(true, Gap::FarObeyed);
             add(true, Gap::Repositories);
             add(true, Gap::HiddenInside);
             add(true, Gap::Sockets);

@@ -83,11 +83,8 @@ pub(super) struct Bounds {
 impl Bounds {
     pub(super) fn new(workspace: PathBuf, folder: PathBuf, scratch: PathBuf, hidden: &[PathBuf]) -> Self {
         let hidden = all_hidden(hidden).filter(|path| path != &workspace).collect();
-        let repository = Repository::of(&workspace);
-        let is_there = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| !found.is_symlink());
-        let is_folder = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_dir());
-        let pinned = repository.folders().filter(is_folder).collect();
-        let guarded = repository.obeyed().filter(is_there).collect();
+        let repository = Repository::of_workspace(&workspace);
+        let (pinned, guarded) = (repository.pinned(&workspace), repository.guarded(&workspace));
         let writable = repository.common.into_iter().collect();
         Bounds { folder, guarded, pinned, writable, hidden, scratch, workspace }
     }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, readlinkat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 
 use super::{Folder, LastLink, READ, relative};
@@ -71,11 +71,12 @@ impl Drop for Made {
 }
 
 impl Folder {
-    /// Where a path leads, for writing: never into a `.git`, by whatever name or link. With [`LastLink::Refused`] a link
+    /// Where a path leads, for writing: never into a `.git` or another folder of a repository, by whatever name or link. With [`LastLink::Refused`] a link
     /// at its end is the place itself.
     pub(crate) fn place(&self, path: &str, last: LastLink, missing: Missing) -> Result<Place, WalkError> {
         let names = names(&relative(path).ok_or(Errno::XDEV)?);
-        let mut walk = Walk { root: self.0.as_fd(), missing, is_git: |name| is_git(name), made: Made::default() };
+        let mut walk =
+            Walk { root: self.0.as_fd(), missing, is_git: |name| is_git(name), is_whole, made: Made::default() };
         let (folder, mut names) = walk.parent(names, last)?;
         let name = names.pop().ok_or(Errno::ISDIR)?;
         Ok(Place { folder, name, made: walk.made })
@@ -98,9 +99,19 @@ pub(crate) fn is_git(name: &OsStr) -> bool {
     name.as_bytes().eq_ignore_ascii_case(b".git")
 }
 
+/// Whether git takes a folder for a repository, whatever it is called, if it has what this says.
+pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
+}
+
+fn is_whole(folder: &OwnedFd) -> bool {
+    is_repository(|name| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+}
+
 /// Opens for reading. The path is [`relative`].
 pub(super) fn open(root: BorrowedFd<'_>, path: &Path, last: LastLink) -> rustix::io::Result<OwnedFd> {
-    let mut walk = Walk { root, missing: Missing::Refused, is_git: |_| false, made: Made::default() };
+    let mut walk =
+        Walk { root, missing: Missing::Refused, is_git: |_| false, is_whole: |_| false, made: Made::default() };
     let (folder, names) = walk.parent(names(path), last).map_err(|error| match error {
         WalkError::Failed(error) => error,
         WalkError::Git => Errno::ACCESS,
@@ -121,6 +132,7 @@ struct Walk<'a> {
     root: BorrowedFd<'a>,
     missing: Missing,
     is_git: fn(&OsStr) -> bool,
+    is_whole: fn(&OwnedFd) -> bool,
     made: Made,
 }
 
@@ -170,6 +182,9 @@ impl Walk<'_> {
                 Err(Errno::NOENT) if self.missing == Missing::Made => self.make(at, name)?,
                 opened => opened?,
             };
+            if (self.is_whole)(&at) {
+                return Err(WalkError::Git);
+            }
         }
         match last {
             _ if end == ".." => Ok(Step::Up(folders.len())),

@@ -11,9 +11,10 @@ use rustix::fs::{AtFlags, Mode, mkdirat, renameat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::Obeyed;
+use super::find::Kind;
 use super::see::{Says, see};
 use crate::files::{Like, Part, any_part_name, move_new};
-use crate::folder::{Place, is_git};
+use crate::folder::Place;
 
 impl Obeyed {
     /// Makes these places what they were, each of which `now` found different. Gives back those that could not be made so,
@@ -25,7 +26,16 @@ impl Obeyed {
 
     /// Whether a whole repository was found there, which nobody removes.
     pub fn is_repository(&self, path: &Path) -> bool {
-        path.file_name().is_some_and(is_git) && self.found.get(path) == Some(&Says::Folder)
+        self.is_whole(path) && self.found.get(path) == Some(&Says::Folder)
+    }
+
+    /// The same of one that is not the workspace's own: whatever takes its place is another one that is new.
+    pub fn is_another(&self, path: &Path) -> bool {
+        self.is_root(path, Kind::Beside) && self.found.get(path) == Some(&Says::Folder)
+    }
+
+    fn is_whole(&self, path: &Path) -> bool {
+        self.is_root(path, Kind::Own) || self.is_root(path, Kind::Beside)
     }
 
     fn put_one_back(&self, now: &Obeyed, path: &Path) -> io::Result<()> {
@@ -34,7 +44,7 @@ impl Obeyed {
             return Ok(());
         }
         let place = self.place(path)?;
-        if is_git(&place.name) && (was == Some(&Says::Folder) || is == Some(&Says::Folder)) {
+        if self.is_whole(path) && (was == Some(&Says::Folder) || is == Some(&Says::Folder)) {
             if is != Some(&Says::Folder) {
                 displace(&place, is)?;
             }

@@ -199,12 +199,19 @@ fn a_repository_of_the_person_is_not_written() {
     fs::create_dir_all(work.join("nested")).unwrap();
     fs::write(work.join(".git/config"), "secret").unwrap();
     fs::write(work.join("nested/.git"), "gitdir: ../.git").unwrap();
+    // Laid out as a repository, whatever it is called.
+    fs::create_dir_all(work.join("bare/objects")).unwrap();
+    fs::create_dir_all(work.join("bare/refs")).unwrap();
+    for file in ["HEAD", "config"] {
+        fs::write(work.join("bare").join(file), "secret").unwrap();
+    }
+    symlink("bare", work.join("way")).unwrap();
     symlink(".git", work.join("link")).unwrap();
     symlink(".git/config", work.join("config")).unwrap();
-    let words = "is in `.git`, which is the person's own; use git through a command instead";
-    for path in
-        [".git/config", ".git/hooks/pre-commit", ".GIT/config", "nested/.git", "link/config", "link/new/deep", ".git"]
-    {
+    let words = "which is the person's own; use git through a command instead";
+    let own =
+        [".git/config", ".git/hooks/pre-commit", ".GIT/config", "nested/.git", "link/config", "link/new/deep", ".git"];
+    for path in own.into_iter().chain(["bare/config", "bare/hooks/pre-commit", "way/config", "bare/refs/x/y"]) {
         for tried in [
             house.files.write(path, b"x", Some(b"secret")),
             house.files.write(path, b"x", None),
@@ -216,6 +223,8 @@ fn a_repository_of_the_person_is_not_written() {
     }
     assert!(house.files.write("config", b"x", Some(b"secret")).unwrap_err().to_string().contains(words));
     assert_eq!(fs::read(work.join(".git/config")).unwrap(), b"secret");
+    assert_eq!(fs::read(work.join("bare/config")).unwrap(), b"secret");
+    assert_eq!(fs::read_dir(work.join("bare")).unwrap().count(), 4);
     assert_eq!(fs::read_dir(work.join(".git")).unwrap().count(), 2);
     house.files.write(".gitignore", b"x", None).unwrap();
     house.files.write(".github/a", b"x", None).unwrap();

@@ -16,6 +16,7 @@ pub(crate) fn job(workspace: &Path, line: &str) -> Job {
         workspace: workspace.to_owned(),
         folder: PathBuf::from("."),
         time_limit: Duration::from_secs(60),
+        env: Vec::new(),
     }
 }
 

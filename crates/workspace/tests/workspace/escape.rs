@@ -47,6 +47,9 @@ impl Stage {
         fs::create_dir(&workspace).unwrap();
         git(&workspace, &["init", "-q", "-b", "main"]);
         fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
+        for other in ["mine", "a/b/c/d/e"] {
+            git(&workspace, &["init", "-q", other]);
+        }
         let outer = outside.path().canonicalize().unwrap();
         let (hidden, inner) = (outer.join("token"), workspace.join("token"));
         for secret in [&hidden, &inner] {
@@ -106,7 +109,11 @@ fn has_hook(stage: &mut Stage, _: &str) -> bool {
 }
 
 fn has_config(stage: &mut Stage, _: &str) -> bool {
-    fs::read_to_string(stage.workspace.join(".git/config")).unwrap().contains("evil")
+    has_evil(stage, ".git/config")
+}
+
+fn has_evil(stage: &Stage, file: &str) -> bool {
+    fs::read_to_string(stage.workspace.join(file)).is_ok_and(|text| text.contains("evil"))
 }
 
 fn says_secret(_: &mut Stage, said: &str) -> bool {
@@ -153,11 +160,19 @@ const ATTEMPTS: &[Attempt] = &[
         is_done: |stage, _| stage.workspace.join(".git/config.worktree").exists(),
     },
     Attempt {
+        line: "git -C mine config core.fsmonitor evil",
+        gaps: &[Gap::NewObeyed, Gap::Obeyed],
+        is_done: |stage, _| has_evil(stage, "mine/.git/config"),
+    },
+    Attempt {
+        line: "git -C a/b/c/d/e config core.fsmonitor evil",
+        gaps: &[Gap::FarObeyed],
+        is_done: |stage, _| has_evil(stage, "a/b/c/d/e/.git/config"),
+    },
+    Attempt {
         line: "git init -q sub && git -C sub config core.fsmonitor evil",
         gaps: &[Gap::Repositories],
-        is_done: |stage, _| {
-            fs::read_to_string(stage.workspace.join("sub/.git/config")).is_ok_and(|it| it.contains("evil"))
-        },
+        is_done: |stage, _| has_evil(stage, "sub/.git/config"),
     },
     Attempt { line: "cat OUTSIDE/token", gaps: &[], is_done: says_secret },
     Attempt { line: "cat /proc/self/root/OUTSIDE/token", gaps: &[], is_done: says_secret },

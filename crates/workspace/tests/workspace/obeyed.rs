@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tolka_workspace::obeyed::Obeyed;
+use tolka_workspace::obeyed::{Moved, Obeyed, is_named, is_quiet};
 
 use crate::house::git;
 
@@ -41,6 +41,143 @@ fn whatever_git_obeys_is_told_when_it_changes() {
         let (_folder, path) = repository();
         assert_eq!(changed(&path, line), expected, "{line}");
     }
+}
+
+fn shell(folder: &Path, line: &str) {
+    assert!(Command::new("bash").args(["-c", line]).current_dir(folder).status().unwrap().success(), "{line}");
+}
+
+/// Not only where people usually have it.
+#[test]
+fn what_git_obeys_is_found_wherever_it_is_and_put_back() {
+    for (setting, line, expected) in [
+        (
+            "rm -r .git; git init -q --separate-git-dir=.bare .; mkdir -p .bare/hooks",
+            "echo >>.bare/config; echo x >.bare/hooks/pre-commit; echo gitdir: x >.git",
+            &[".bare/config", ".bare/hooks/pre-commit", ".git"][..],
+        ),
+        (
+            "git init -q --bare .git/modules/a/b; git init -q --bare .git/modules/a/b/modules/c",
+            "echo >>.git/modules/a/b/config; echo >>.git/modules/a/b/modules/c/config",
+            &[".git/modules/a/b/config", ".git/modules/a/b/modules/c/config"],
+        ),
+        (
+            "git config core.hooksPath .husky; mkdir .husky; echo a >.husky/pre-commit",
+            "echo x >.husky/pre-commit; echo x >.husky/pre-push",
+            &[".husky/pre-commit", ".husky/pre-push"],
+        ),
+        ("git config core.hooksPath ./hooks/../made", "mkdir made; echo x >made/pre-push", &["made"]),
+        (
+            "git config include.path ../team; printf '[includeIf \"gitdir:/\"]\npath = more/x' >team; mkdir more",
+            "echo >>team; echo x >more/x",
+            &["more/x", "team"],
+        ),
+        (
+            "git init -q a/sub; git -C a/sub config core.hooksPath own; mkdir a/sub/own",
+            "git -C a/sub config core.fsmonitor evil; echo x >a/sub/own/pre-push",
+            &["a/sub/.git/config", "a/sub/own/pre-push"],
+        ),
+        ("git init -q --bare x", "echo >>x/config; echo x >x/commondir", &["x/commondir", "x/config"]),
+        // What is gone is not obeyed.
+        ("git init -q a/sub; git init -q --bare x", "rm -r a x", &[]),
+    ] {
+        let (_folder, path) = repository();
+        shell(&path, setting);
+        let before = Obeyed::at(&path);
+        shell(&path, line);
+        let after = before.again();
+        let changed = before.differences(&after);
+        let told: Vec<_> =
+            changed.iter().map(|path_of| path_of.strip_prefix(&path).unwrap().to_str().unwrap()).collect();
+        assert_eq!(told, expected, "{setting}");
+        assert_eq!(before.put_back(&after, &changed), [] as [PathBuf; 0], "{setting}");
+        assert_eq!(before.changes(), [] as [PathBuf; 0], "{setting}");
+    }
+}
+
+#[test]
+fn files_of_the_work_tree_that_git_obeys_are_known() {
+    let (_folder, path) = repository();
+    shell(&path, "git config core.hooksPath .husky; git config include.path ../team; git init -q sub");
+    shell(&path, "git -C sub config core.hooksPath own");
+    let is = |name: &str| is_named(&path, Path::new(name));
+    for name in [".husky", ".husky/pre-commit", ".husky/new/deep", "team", "sub/own/x"] {
+        assert!(is(name), "{name}");
+    }
+    for name in ["a", "husky", "own/x", "sub/x", "teams", "sub/.husky/x", ".git/config", "sub/.git/config"] {
+        assert!(!is(name), "{name}");
+    }
+    // A folder that was made useless may be made whole again.
+    shell(&path, "rm -r .git; git init -q --separate-git-dir=.bare .");
+    assert!(!is(".bare/config"), "nobody writes there at all");
+    shell(&path, "rm .bare/HEAD");
+    assert!(is(".bare/config"));
+}
+
+#[test]
+fn git_is_quiet_only_where_all_that_it_obeys_is_known() {
+    for (line, folder, is) in [
+        ("true", ".", true),
+        ("git remote add origin x; git config core.hooksPath .husky; mkdir -p a/b", "a/b", true),
+        ("git config core.fsmonitor evil", ".", false),
+        ("git config alias.x evil", ".", false),
+        ("git config include.path ../team", ".", false),
+        ("git config filter.x.clean evil", ".", false),
+        ("git config diff.x.textconv evil", ".", false),
+        ("git config remote.origin.promisor true", ".", false),
+        ("echo broken >.git/config", ".", false),
+        ("echo '[core] fsmonitor = evil' >.git/config.worktree", ".", false),
+        ("echo x >.git/commondir", ".", false),
+        ("rm .git/HEAD", ".", false),
+        ("git init -q sub; mkdir sub/deep", "sub/deep", false),
+        ("git init -q --bare x; mkdir x/deep", "x/deep", false),
+        ("mkdir x; echo gitdir: ../y >x/.git", "x", false),
+        ("rm -r .git; git init -q --separate-git-dir=.bare .", ".", true),
+        ("rm -r .git; git init -q --separate-git-dir=.bare .; git config core.fsmonitor evil", ".", false),
+        (
+            "git init -q sub; git -C sub -c user.name=p -c user.email=p@x commit -qm x --allow-empty; git add sub",
+            ".",
+            false,
+        ),
+        ("echo x >a; git add a", ".", true),
+        ("rm -r .git", ".", true),
+        ("mv .git ../", ".", false),
+    ] {
+        let folder_of = tempfile::tempdir().unwrap();
+        let path = folder_of.path().canonicalize().unwrap().join("work");
+        fs::create_dir(&path).unwrap();
+        git(&path, &["init", "-q", "-b", "main"]);
+        shell(&path, line);
+        assert_eq!(is_quiet(&path, &path.join(folder)), is, "{line}");
+    }
+}
+
+#[test]
+fn a_repository_that_was_moved_is_brought_home() {
+    for (line, to) in [
+        ("mv .git .git-old", ".git-old"),
+        ("mkdir a; mv .git a/b", "a/b"),
+        ("mv .git away; mkdir .git; echo evil >.git/config", "away"),
+        ("mv .git away; ln -s away .git", "away"),
+        ("mv .git away; echo gitdir: evil >.git", "away"),
+    ] {
+        let (_folder, path) = repository();
+        git(&path, &["-c", "user.name=p", "-c", "user.email=p@x", "commit", "-q", "--allow-empty", "-m", "first"]);
+        let before = Obeyed::at(&path);
+        assert_eq!(before.moved(), [], "{line}");
+        shell(&path, line);
+        let moved = before.moved();
+        assert_eq!(moved, [Moved { repository: path.join(".git"), to: Some(path.join(to)) }], "{line}");
+        before.bring_home(&moved[0]).unwrap();
+        assert_eq!((before.moved(), before.changes()), (Vec::new(), Vec::new()), "{line}");
+        git(&path, &["log", "-1"]);
+    }
+    let (_folder, path) = repository();
+    let before = Obeyed::at(&path);
+    fs::remove_dir_all(path.join(".git")).unwrap();
+    let moved = before.moved();
+    assert_eq!(moved, [Moved { repository: path.join(".git"), to: None }]);
+    assert!(before.bring_home(&moved[0]).is_err());
 }
 
 #[test]

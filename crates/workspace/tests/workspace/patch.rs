@@ -72,7 +72,7 @@ fn a_patch_that_cannot_be_done_changes_nothing() {
         // These fail when the others are written already.
         (
             "*** Add File: .git/hooks/x\n+x\n",
-            "is in `.git`, which is the person's own; use git through a command instead; nothing was changed",
+            "which is the person's own; use git through a command instead; nothing was changed",
         ),
         (&long, "File name too long"),
         ("*** Delete File: .git/config\n", "use git through a command instead; nothing was changed"),

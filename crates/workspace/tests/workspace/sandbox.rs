@@ -357,6 +357,38 @@ async fn what_git_obeys_cannot_be_changed_or_replaced() {
     }
 }
 
+/// Nor where `.git` is a file, nor in the modules of a repository.
+#[tokio::test]
+async fn what_git_obeys_elsewhere_in_the_workspace_cannot_be_changed_or_replaced() {
+    let Some(shell) = shell(Level::Bubblewrap) else { return };
+    let place = Place::new();
+    fs::create_dir(place.workspace.join("in")).unwrap();
+    git(&place.workspace, &["init", "-q", "-b", "main", "--separate-git-dir=in/.bare", "."]);
+    git(&place.workspace, &["init", "-q", "--bare", "in/.bare/modules/a/b"]);
+    for hooks in ["in/.bare/hooks", "in/.bare/modules/a/b/hooks"] {
+        fs::create_dir_all(place.workspace.join(hooks)).unwrap();
+    }
+    let line =
+        "echo x >file && git add file && git -c user.name=p -c user.email=p@x commit -qm first && git log --format=%s";
+    let (said, exit) = place.run(&shell, line).await;
+    assert_eq!((said.as_str(), exit), ("first\n", code(0)));
+    for line in [
+        "echo x >>in/.bare/config",
+        "echo x >in/.bare/hooks/pre-commit",
+        "mv in x && cp -r x in && echo x >>in/.bare/config",
+        "mv in/.bare x && cp -r x in/.bare && echo x >>in/.bare/config",
+        "rm .git && echo gitdir: x >.git",
+        "echo x >>in/.bare/modules/a/b/config",
+        "echo x >in/.bare/modules/a/b/hooks/pre-commit",
+        "mv in/.bare/modules/a x && cp -r x in/.bare/modules/a && echo x >>in/.bare/modules/a/b/config",
+    ] {
+        let before = Obeyed::at(&place.workspace);
+        let (said, exit) = place.run(&shell, line).await;
+        assert_ne!(exit.code, Some(0), "{line}: {said}");
+        assert_eq!(before.changes(), [] as [PathBuf; 0], "{line}");
+    }
+}
+
 #[tokio::test]
 async fn what_one_command_puts_aside_the_next_one_finds() {
     for shell in shells() {

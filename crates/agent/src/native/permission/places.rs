@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tolka_workspace::obeyed::is_quiet;
+
 use super::line::{Command, Word};
 
 /// Where a command line runs.
@@ -55,6 +57,11 @@ impl<'a> Whereabouts<'a> {
             named.append(&mut self.inside(place)?);
         }
         Some(named)
+    }
+
+    /// Whether git, wherever the line may have come to, runs nothing that a repository names.
+    pub(super) fn is_quiet(&self) -> bool {
+        !self.is_lost && self.folders.iter().all(|folder| is_quiet(self.workspace, folder))
     }
 
     fn inside(&self, place: &str) -> Option<Vec<String>> {

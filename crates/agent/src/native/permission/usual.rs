@@ -37,9 +37,11 @@ const RULES: &[(&str, &str, Leave)] = &[
     ("bash", "git diff *", Leave::Allow),
     ("bash", "git log *", Leave::Allow),
     ("bash", "git show *", Leave::Allow),
-    // They write a file with `--output`, which git lets people shorten, and run programs that a repository names.
+    // They write a file with `--output`, which git lets people shorten, and run programs that a repository names. All of them do,
+    // but where that is known to name none: see `Whereabouts::is_quiet`.
     ("bash", "git *--ou*", Leave::Ask),
     ("bash", "git *--ext*", Leave::Ask),
+    ("bash", "git *--sub*", Leave::Ask),
     ("bash", "git *--textc*", Leave::Ask),
     // It reads any two files, tracked or not.
     ("bash", "git *--no-i*", Leave::Ask),

@@ -9,6 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tolka_facts::event::{Noticed, OptionKind, PermissionAsked, PermissionOption, Severity};
 use tolka_facts::{CallId, Draft, Time};
+use tolka_workspace::obeyed::{is_named, quietly};
 
 use super::act::{Act, Stop};
 use super::hidden::{Hidden, real_path};
@@ -100,7 +101,7 @@ pub(super) fn is_free_to_read(tools: &Tools, path: &str, hidden: &Hidden) -> boo
 
 impl Act<'_> {
     /// `Ok` if it may be done. `paths` are what the call is about, for those who are asked.
-    pub(super) async fn leave(&self, want: Want, paths: &[&str]) -> Result<(), Stop> {
+    pub(super) async fn leave(&self, mut want: Want, paths: &[&str]) -> Result<(), Stop> {
         if want.permission == "edit" && self.scene.mode == PLAN {
             return Err(Stop::failed(
                 "this is plan mode, in which no file is changed; say what you would change instead",
@@ -116,8 +117,14 @@ impl Act<'_> {
         }
         let rules = &self.tools.settings.rules;
         let mut open = Vec::new();
-        for subject in self.by_every_name(&want) {
-            match rules.leave(want.permission, &subject) {
+        let subjects = self.by_every_name(&want);
+        let obeyed = if want.permission == "edit" { self.obeyed(&subjects).await? } else { Vec::new() };
+        for subject in subjects {
+            let said = match obeyed.contains(&subject) {
+                true => rules.leave_obeyed(want.permission, &subject),
+                false => rules.leave(want.permission, &subject),
+            };
+            match said {
                 Leave::Allow => {}
                 Leave::Ask => open.push(subject),
                 Leave::Deny => return Err(denied(want.permission, &subject)),
@@ -128,8 +135,21 @@ impl Act<'_> {
         {
             return Ok(());
         }
+        if !obeyed.is_empty() {
+            want.title = format!("{} (git obeys it, as you and outside of any sandbox)", want.title);
+        }
         self.announced(&want.title, paths).await?;
         self.asked(want).await
+    }
+
+    /// Those that git obeys: hooks and configurations that lie among the files of the workspace.
+    async fn obeyed(&self, subjects: &[String]) -> Result<Vec<String>, Stop> {
+        let (workspace, mut subjects) = (self.workspace(), subjects.to_vec());
+        let look = move |_| {
+            subjects.retain(|path| is_named(&workspace, Path::new(path)));
+            subjects
+        };
+        self.looking(look).await
     }
 
     /// The subjects and, of files, where links lead: another name is no way around a rule.
@@ -142,29 +162,32 @@ impl Act<'_> {
         subjects
     }
 
-    /// The same of a command line that starts in `folder`.
+    /// The same of a command line that starts in `folder`. Gives back what it is to be started with.
     pub(super) async fn leave_command(
         &self,
         line: &str,
         folder: &Path,
         title: &str,
         metadata: Value,
-    ) -> Result<(), Stop> {
+    ) -> Result<Vec<(String, String)>, Stop> {
         let (rules, workspace, is_plan) =
             (self.tools.settings.rules.clone(), self.workspace(), self.scene.mode == PLAN);
         let (written, folder) = (line.to_owned(), folder.to_owned());
         let weigh = move |_| {
             let ground = Ground { workspace: &workspace, folder: &folder };
-            (!is_plan || permission::is_harmless(&written, ground)).then(|| rules.weigh(&written, ground))
+            let is_look = permission::is_harmless(&written, ground);
+            let env = if is_look { quietly(&workspace) } else { Vec::new() };
+            (!is_plan || is_look).then(|| (rules.weigh(&written, ground), env))
         };
-        let Some(weighed) = self.looking(weigh).await? else {
+        let Some((weighed, env)) = self.looking(weigh).await? else {
             return Err(Stop::failed(
-                "this is plan mode, in which only commands that look are run (ls, git status, git diff, git log, …); \
+                "this is plan mode, in which only commands that look are run (ls, git status, git diff, git log, …), \
+                 git in a repository that names no program of its own; \
                  say what you would run instead",
             ));
         };
         match weighed.leave {
-            Leave::Allow => return Ok(()),
+            Leave::Allow => return Ok(env),
             Leave::Deny => return Err(denied("bash", line.trim())),
             Leave::Ask => {}
         }
@@ -188,11 +211,11 @@ impl Act<'_> {
             }
         };
         if is_granted {
-            return Ok(());
+            return Ok(env);
         }
         self.announced(title, &[]).await?;
         let want = Want { permission: "bash", subjects, title: line.trim().to_owned(), metadata, always };
-        self.asked(want).await
+        self.asked(want).await.map(|()| env)
     }
 
     /// Whether each of these was allowed always, by one of its names.

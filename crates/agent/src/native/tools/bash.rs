@@ -42,13 +42,13 @@ pub(super) async fn run(act: &Act<'_>, fields: &Fields) -> Result<Done, Stop> {
     };
     let title = description.clone().unwrap_or_else(|| line.clone());
     let metadata = json!({ "command": line, "description": description, "workdir": folder.to_string_lossy() });
-    act.leave_command(&line, &folder, &title, metadata).await?;
+    let env = act.leave_command(&line, &folder, &title, metadata).await?;
     if fields.flag(BACKGROUND) {
-        return background::run(act, line, folder, title).await;
+        return background::run(act, line, folder, env, title).await;
     }
     act.running_for_good(&title, &[]).await?;
     let before = Before::look(act).await?;
-    let job = Job { line, workspace: act.workspace(), folder, time_limit };
+    let job = Job { line, workspace: act.workspace(), folder, time_limit, env };
     let running = act.tools.settings.shell.start(&job).map_err(Stop::failed)?;
     let mut running = Held { running: Some(running), effect: Some(act.scene.teller.effects().begin()) };
     let mut printed = Printed { act, text: String::new(), note: None };

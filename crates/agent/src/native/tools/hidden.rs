@@ -7,6 +7,9 @@ use super::Tools;
 /// What the kernel shows of itself and of this very process: no files, and no business of a model.
 const OF_THE_KERNEL: [&str; 3] = ["/dev", "/proc", "/sys"];
 
+/// As many as Linux follows.
+const LINKS: usize = 40;
+
 /// What commands do not see is not read or written for them either, and nobody can allow it: it holds keys, or what Tolka
 /// itself goes by.
 pub(super) struct Hidden {
@@ -43,6 +46,15 @@ pub(super) fn real_path(workspace: &Path, path: &str) -> Option<String> {
 
 /// The same, absolute.
 fn real_place(file: &Path) -> Option<PathBuf> {
+    real_place_within(file, LINKS)
+}
+
+fn real_place_within(file: &Path, links: usize) -> Option<PathBuf> {
+    let target = file.read_link().ok().filter(|_| links > 0 && file.canonicalize().is_err());
+    // A link to what is not there yet: whoever writes it makes that.
+    if let Some(target) = target {
+        return real_place_within(&file.parent()?.join(target), links - 1);
+    }
     let is_there = |folder: &&Path| folder.canonicalize().is_ok();
     let there = file.ancestors().find(is_there)?;
     let real = there.canonicalize().ok()?.join(file.strip_prefix(there).ok()?);

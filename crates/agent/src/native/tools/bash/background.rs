@@ -19,14 +19,20 @@ use crate::native::processes::Processes;
 /// Most servers that cannot start say so by then.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(act: &Act<'_>, line: String, folder: PathBuf, title: String) -> Result<Done, Stop> {
+pub(super) async fn run(
+    act: &Act<'_>,
+    line: String,
+    folder: PathBuf,
+    env: Vec<(String, String)>,
+    title: String,
+) -> Result<Done, Stop> {
     let (settings, session) = (&act.tools.settings, &act.tools.session);
     settings.processes.has_room(session).map_err(Stop::failed)?;
     act.running_for_good(&title, &[]).await?;
     look_between(act).await?;
     let workspace = act.workspace();
     let obeyed = act.looking(move |_| Obeyed::at(&workspace)).await?;
-    let job = Job { line: line.clone(), workspace: act.workspace(), folder, time_limit: Duration::MAX };
+    let job = Job { line: line.clone(), workspace: act.workspace(), folder, time_limit: Duration::MAX, env };
     let running = settings.shell.start(&job).map_err(Stop::failed)?.unbounded();
     let (id, call) = (Processes::id_of(&act.call.id), act.call.id.clone());
     let told = ProcessStarted { process: id.clone(), command: line.clone(), call: Some(call.clone()) };

@@ -1,5 +1,6 @@
-//! What git obeys, after a command. A view of its own keeps a command from changing it. Landlock cannot: there it is told,
-//! put back at once, and the person says whether the change may stand. What they say no word about stays as it was.
+//! What git obeys, after a command. Bubblewrap keeps a command from changing most of it, and Landlock nothing. What has
+//! changed all the same is told, put back at once, and the person says whether the change may stand. What they say no word
+//! about stays as it was. Without a sandbox it is told.
 //!
 //! What runs beside the commands, a process in the background or the program of an MCP server, may change it at any time,
 //! and so may the person: there nothing is put back before the person says so.
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use tolka_facts::event::{Noticed, Question, QuestionAsked, QuestionOption, Severity};
 use tolka_facts::{Draft, Time};
 use tolka_workspace::command::Level;
-use tolka_workspace::obeyed::Obeyed;
+use tolka_workspace::obeyed::{Moved, Obeyed};
 
 use super::super::act::{Act, Stop, blocking};
 
@@ -38,13 +39,79 @@ pub(super) async fn look_after(act: &Act<'_>, before: Obeyed, asking: Asking) ->
 }
 
 async fn changed_by_command(act: &Act<'_>, before: Obeyed, asking: Asking) -> Result<Option<String>, Stop> {
-    let (changed, before, after) = compared(act, before).await?;
-    if changed.is_empty() {
-        return Ok(None);
+    let is_put_back = is_guarded(act);
+    let (moved, before) = if is_put_back { moved(act, before).await? } else { (Vec::new(), before) };
+    let (mut changed, before, after) = compared(act, before).await?;
+    // Of those there is no more to say.
+    changed.retain(|path| {
+        let is_moved = moved.iter().any(|moved| moved.repository == *path);
+        !is_moved || path.symlink_metadata().is_ok()
+    });
+    let note = changed_inside(act, before, after, changed, asking).await?;
+    let words = moved.iter().map(|moved| {
+        let name = named(act, std::slice::from_ref(&moved.repository));
+        format!("[{name} is the user's repository: do not move it or take it away]")
+    });
+    let words: Vec<String> = words.chain(note).collect();
+    Ok((!words.is_empty()).then(|| words.join("\n")))
+}
+
+/// Brings repositories home that the command has moved, and tells of it, and of those that are gone.
+async fn moved(act: &Act<'_>, before: Obeyed) -> Result<(Vec<Moved>, Obeyed), Stop> {
+    let (moved, before) = act.doing(move || (before.moved(), before)).await?;
+    if moved.is_empty() {
+        return Ok((moved, before));
     }
-    let is_put_back = act.tools.settings.shell.level() == Level::Landlock;
-    let (changed, stays): (Vec<_>, Vec<_>) =
-        changed.into_iter().partition(|path| is_put_back && !after.is_repository(path));
+    let (teller, workspace, all, held) = (act.scene.teller.clone(), act.workspace(), moved.clone(), before.clone());
+    act.effect(async move {
+        for moved in all {
+            let name = named_in(&workspace, std::slice::from_ref(&moved.repository));
+            let Some(to) = moved.to.clone() else {
+                let words = format!("{name} is gone, with the history that was in it. Nothing of it can be put back.");
+                teller.tell(warned("A command took away a repository", words)).await?;
+                continue;
+            };
+            let to = named_in(&workspace, &[to]);
+            let words = format!(
+                "{name} was moved to {to}. It is moved back; if something else stands there now, that goes to {to}."
+            );
+            // As with what is put back: it is done whoever listens.
+            if teller.tell(warned("A command moved a repository", words)).await.is_err()
+                || teller.settled().await.is_err()
+            {
+                tracing::warn!(%name, "a command moved a repository; it is moved back, and nobody is there to be told");
+            }
+            let held = held.clone();
+            if let Err(error) = blocking(move || held.bring_home(&moved)).await? {
+                let words = format!("{name} could not be moved back: {error}. Its history is in {to}.");
+                teller.tell(warned("A repository is not where it was", words)).await?;
+            }
+        }
+        Ok(())
+    })
+    .await?;
+    Ok((moved, before))
+}
+
+fn warned(title: &str, words: String) -> Draft {
+    Draft::tolka(Noticed { severity: Severity::Warning, title: title.to_owned(), description: Some(words) })
+}
+
+/// Whether what git obeys is put back; without a sandbox nothing is.
+fn is_guarded(act: &Act<'_>) -> bool {
+    act.tools.settings.shell.level() != Level::None
+}
+
+async fn changed_inside(
+    act: &Act<'_>,
+    before: Obeyed,
+    after: Obeyed,
+    changed: Vec<PathBuf>,
+    asking: Asking,
+) -> Result<Option<String>, Stop> {
+    let is_put_back = is_guarded(act);
+    let is_new = |path: &PathBuf| after.is_repository(path) || before.is_another(path);
+    let (changed, stays): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_put_back && !is_new(path));
     if !stays.is_empty() {
         let names = named(act, &stays);
         act.notice(Severity::Warning, TITLE, format!("Changed: {names}. {DANGER} {LOOK}")).await?;
@@ -105,9 +172,9 @@ pub(in super::super) async fn look_between(act: &Act<'_>) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Something begins to run beside the commands. Only Landlock needs it: the other levels prevent it, or stop nothing.
+/// Something begins to run beside the commands.
 pub(super) fn watch_from(act: &Act<'_>, obeyed: &Obeyed) {
-    if act.tools.settings.shell.level() == Level::Landlock {
+    if is_guarded(act) {
         act.tools.memory.watch(Some(obeyed.clone()));
     }
 }
@@ -116,7 +183,7 @@ pub(super) fn watch_from(act: &Act<'_>, obeyed: &Obeyed) {
 async fn watch(act: &Act<'_>) -> Result<(), Stop> {
     let (settings, session) = (&act.tools.settings, &act.tools.session);
     let runs = settings.processes.is_any_running(session) || !act.tools.kit().is_empty();
-    let is_watched = runs && settings.shell.level() == Level::Landlock;
+    let is_watched = runs && is_guarded(act);
     let workspace = act.workspace();
     let now = if is_watched { Some(act.doing(move || Obeyed::at(&workspace)).await?) } else { None };
     act.tools.memory.watch(now);
@@ -143,10 +210,7 @@ async fn put_back(
     let (teller, workspace) = (act.scene.teller.clone(), act.workspace());
     let (before, after) = (before.clone(), after.clone());
     act.effect(async move {
-        let notice = |description| {
-            let told = Noticed { severity: Severity::Warning, title: TITLE.to_owned(), description: Some(description) };
-            Draft::tolka(told)
-        };
+        let notice = |words| warned(TITLE, words);
         // Where nobody listens any more, the session is gone: git would obey what the command left all the same.
         if teller.tell(notice(words)).await.is_err() || teller.settled().await.is_err() {
             tracing::warn!(
