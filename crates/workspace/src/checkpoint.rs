@@ -241,11 +241,21 @@ async fn save(
     halt: &Halt,
 ) -> Result<Made, CheckpointError> {
     let mut guard = halt.wait(shared.lock()).await?;
-    let store = match guard.take() {
-        Some(store) => store,
+    opened(&mut guard, place, caps, run, halt).await?.save(keep, wish, halt).await
+}
+
+async fn opened<'a>(
+    store: &'a mut Option<Store>,
+    place: Place,
+    caps: Caps,
+    run: &str,
+    halt: &Halt,
+) -> Result<&'a mut Store, CheckpointError> {
+    let open = match store.take() {
+        Some(open) => open,
         None => Store::open(place, caps, run, halt).await?,
     };
-    guard.insert(store).save(keep, wish, halt).await
+    Ok(store.insert(open))
 }
 
 /// The full name of a commit.

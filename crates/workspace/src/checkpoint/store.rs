@@ -136,6 +136,14 @@ impl Store {
         self.scope.held = seed::held(&self.git.dir).into();
     }
 
+    /// From now on these are saved though they are ignored.
+    pub(super) async fn hold_on(&mut self, paths: Vec<Vec<u8>>) -> Result<(), CheckpointError> {
+        let dir = self.git.dir.clone();
+        let held = blocking(move || seed::hold(&dir, paths).map(|_| seed::held(&dir)));
+        self.scope.held = held.await?.into();
+        Ok(())
+    }
+
     pub(super) async fn save(&mut self, keep: &Keep, wish: &Wish, halt: &Halt) -> Result<Made, CheckpointError> {
         let tree = match self.last.take() {
             Some(tree) if tree.began >= halt.asked => tree,

@@ -324,6 +324,18 @@ proptest! {
 
 /// A person adds the line, or the agent; and it is their work that is in the file.
 #[tokio::test]
+async fn a_fork_saves_on_what_its_origin_saved_though_it_is_ignored() {
+    let house = repository();
+    shell(&house.workspace, "echo d0/f0 >.gitignore");
+    let saved = house.save().await;
+    let fork = house.data.join("forks/ses_2/project");
+    house.checkpoints.check_out(&house.workspace, &saved.commit, &fork).await.unwrap();
+    let save = Save::within(BUDGET, "in the fork");
+    let again = house.checkpoints.save(&fork, &session(), save).await.unwrap();
+    assert_eq!(again.files, saved.files);
+}
+
+#[tokio::test]
 async fn what_the_repository_tracks_is_saved_on_when_a_rule_comes_to_ignore_it() {
     let mut house = repository();
     house.write("conf/a", "committed");

@@ -1,8 +1,9 @@
 //! A snapshot's files in a folder of their own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,8 @@ use std::time::Duration;
 use crate::checkpoint::files::{self, blocking};
 use crate::checkpoint::git::{Git, Halt};
 use crate::checkpoint::modes::Modes;
-use crate::checkpoint::{CheckpointError, Checkpoints};
+use crate::checkpoint::place::Place;
+use crate::checkpoint::{CheckpointError, Checkpoints, opened, seed};
 
 /// How long it may take.
 const WRITING: Duration = Duration::from_secs(300);
@@ -29,7 +31,7 @@ impl Checkpoints {
         if store.run(&["cat-file", "-e", &tree], b"", &halt).await.is_err() {
             return Err(CheckpointError::Unknown { commit: commit.to_owned() });
         }
-        let given = into.to_owned();
+        let (given, origin) = (into.to_owned(), store.dir.clone());
         let site = blocking(move || Site::prepare(&given)).await?;
         let git = Git { dir: store.dir, index: site.index(), workspace: site.files() };
         let written = async {
@@ -40,7 +42,7 @@ impl Checkpoints {
             Ok(_) => Modes::of(&git, &[commit], &halt).await,
             Err(error) => Err(error),
         };
-        blocking(move || match done {
+        let count = blocking(move || match done {
             Ok(modes) => site.finish(modes.first()),
             Err(error) => {
                 // What cannot be removed says by its name that nobody needs it.
@@ -52,8 +54,24 @@ impl Checkpoints {
                     error => error,
                 })
             }
-        })
-        .await
+        });
+        let count = count.await?;
+        self.hold_as(&origin, into, &halt).await?;
+        Ok(count)
+    }
+
+    /// What the origin of a folder saves though it is ignored is saved there too.
+    async fn hold_as(&self, origin: &Path, folder: &Path, halt: &Halt) -> Result<(), CheckpointError> {
+        let (origin, folder, data) = (origin.to_owned(), folder.to_owned(), self.data.clone());
+        let found = blocking(move || {
+            let mut held = seed::held(&origin);
+            held.retain(|path| folder.join(OsStr::from_bytes(path)).symlink_metadata().is_ok());
+            if held.is_empty() { Ok(None) } else { Ok(Some((Place::find(&folder, &data)?, held))) }
+        });
+        let Some((place, held)) = found.await? else { return Ok(()) };
+        let shared = self.shared(&place);
+        let mut store = halt.wait(shared.lock()).await?;
+        opened(&mut store, place, self.caps, &self.run, halt).await?.hold_on(held).await
     }
 }
 
