@@ -41,10 +41,11 @@ impl fmt::Debug for Secrets {
 pub fn hidden_in(url: &Url) -> Vec<String> {
     let [_, name] = spellings(url.username());
     let [_, password] = spellings(url.password().unwrap_or_default());
-    let sent = STANDARD.encode(format!("{name}:{password}"));
+    let has_some = !name.is_empty() || !password.is_empty();
+    let sent = has_some.then(|| STANDARD.encode(format!("{name}:{password}")));
     let pairs = url.query().unwrap_or_default().split('&');
     let values = pairs.map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
-    values.chain([url.username()]).chain(url.password()).flat_map(spellings).chain([sent]).collect()
+    values.chain([url.username()]).chain(url.password()).flat_map(spellings).chain(sent).collect()
 }
 
 /// A part of an address as it is written there, and as it is meant.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use tolka_facts::event::{FailureKind, Moment, Severity, Stop};
+use tolka_facts::event::{FailureKind, KeptWhy, Moment, Rewound, Severity, Stop, Unrewound};
 use tolka_facts::{Block, Event, NoBlobs, Part, Role, Tool, ToolContent, ToolKind, ToolStatus, View};
 
 use crate::support::Run;
@@ -199,6 +199,14 @@ fn beside(run: &Run) -> Vec<String> {
                 let words = Some(&e.message).filter(|text| !text.is_empty());
                 format!("{:?} Nothing was taken back {words:?}", Severity::Error)
             }
+            Event::Rewound(Rewound { kept, .. }) | Event::Unrewound(Unrewound { kept, .. }) => {
+                match kept.iter().filter(|file| file.why != KeptWhy::NotOurs).count() {
+                    0 => continue,
+                    1 => "A file was kept".to_owned(),
+                    more => format!("{more} files were kept"),
+                }
+            }
+            Event::Noticed(e) if e.severity == Severity::Warning && e.title.ends_with(" kept") => e.title.clone(),
             Event::Noticed(e) => {
                 let severity = if e.severity == Severity::Other { Severity::Info } else { e.severity };
                 format!("{severity:?} {} {:?}", e.title, e.description.as_ref().filter(|text| !text.is_empty()))

@@ -3,6 +3,10 @@
 //! What stands in it of a file is a belief from the past. It is read here into [`Known`]s, which say what was
 //! believed, and written anew with what was found to be true: nothing else of the person's index gets into ours.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 /// Of a file's state as git remembers it: change time, modification time, device, inode, mode, owner, group and size.
 const STAT: usize = 40;
 const NAME: usize = 20;
@@ -19,6 +23,26 @@ const EMPTY: [u8; NAME] = [
     0xe6, 0x9d, 0xe2, 0x9b, 0xb2, 0xd1, 0xd6, 0x43, 0x4b, 0x8b, 0x29, 0xae, 0x77, 0x5a, 0xd8, 0xc2, 0xe4, 0x8c, 0x53,
     0x91,
 ];
+
+/// Larger than any that people have.
+const LARGEST: u64 = 1 << 30;
+
+/// Whoever works in a folder may put anything in the place of an index: what is no plain file is not opened, and nobody
+/// waits for it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if found.is_file() && found.len() <= LARGEST { Ok(file) } else { Err(io::ErrorKind::InvalidData.into()) }
+}
+
+/// Of one that was opened, however it grows meanwhile.
+pub(crate) fn content(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// A path that an index knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,4 +238,21 @@ pub(super) fn encode(all: &[Known]) -> Vec<u8> {
     // In the place of a checksum: git takes zeros for one that nobody reckoned.
     bytes.extend([0; NAME]);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let [endless, pipe, plain] = ["endless", "pipe", "plain"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink("/dev/zero", &endless).unwrap();
+        let mode = rustix::fs::Mode::RUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        std::fs::write(&plain, "index").unwrap();
+        assert!(open(&endless).is_err() && open(&pipe).is_err());
+        assert_eq!(content(open(&plain).unwrap()).unwrap(), b"index");
+    }
 }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::panic::resume_unwind;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::CheckpointError;
-use super::files::blocking;
+use super::files::{self, blocking};
 use super::git::{Git, Halt};
 use super::index::{self, Belief, Known};
 use super::links::{self, Linked};
@@ -36,6 +36,9 @@ const ODD_SETTINGS: &[&str] =
 /// In a person's own configuration.
 const ODD_HABITS: &[&str] = &["[filter", "attributesfile"];
 
+/// The first index of a store, until a run makes it its own.
+const INDEX: &str = "index.seed";
+
 /// Where git looks for objects besides its own folder, for one command.
 const ALSO: &str = "GIT_ALTERNATE_OBJECT_DIRECTORIES";
 
@@ -53,6 +56,9 @@ pub(super) async fn sow(git: &Git, largest: u64, halt: &Halt) -> Result<Option<L
         Err(error @ CheckpointError::Stopped) => return Err(error),
         Err(error) => {
             tracing::warn!(%error, "a checkpoint store begins without what the repository knows");
+            // It may name objects that are not here.
+            let index = git.dir.join(INDEX);
+            blocking(move || files::remove_file(&index)).await?;
             None
         }
     };
@@ -75,7 +81,7 @@ async fn plant(git: &Git, largest: u64, halt: &Halt) -> Result<Option<Looked>, C
     let wanted: Arc<[_]> = names(&known).into();
     let (dir, from, names) = (git.dir.clone(), objects.clone(), wanted.clone());
     let linked = blocking(move || links::link(&from, &dir.join("objects"), &names));
-    let path = git.dir.join("index.seed");
+    let path = git.dir.join(INDEX);
     let written = blocking(move || write(&path, &index::encode(&known)));
     let (linked, written) = tokio::join!(linked, written);
     written?;
@@ -120,7 +126,7 @@ pub(super) fn tracked(workspace: &Path) -> Option<HashSet<Vec<u8>>> {
         // Of a further work tree, it says where its index is.
         false => workspace.join(text_as_it_is(&repository).ok()?.strip_prefix("gitdir: ")?.trim_end()),
     };
-    let known = index::parse(&fs::read(folder.join("index")).ok()?)?;
+    let known = index::parse(&index::content(index::open(&folder.join("index")).ok()?).ok()?)?;
     Some(known.into_iter().map(|known| known.path).collect())
 }
 
@@ -150,12 +156,10 @@ impl Found {
         }
         let began = since_epoch(SystemTime::now())?;
         // Git replaces the whole file: what has been opened does not change any more.
-        let mut file = fs::File::open(repository.join("index")).ok()?;
+        let file = index::open(&repository.join("index")).ok()?;
         let found = file.metadata().ok()?;
         let written = (u32::try_from(found.mtime()).ok()?, u32::try_from(found.mtime_nsec()).ok()?);
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
-        let known = index::parse(&bytes)?;
+        let known = index::parse(&index::content(file).ok()?)?;
         if known.iter().any(|known| converts(workspace, &known.path)) {
             return None;
         }

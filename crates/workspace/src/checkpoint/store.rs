@@ -213,7 +213,7 @@ impl Store {
             }
             result => result?,
         };
-        let News { learnt, left_out } = news;
+        let News { learnt, mut left_out } = news;
         let look = self.look(looked, learnt);
         if let (Some(tree), Some(index)) = (before, self.identity().await?)
             && tree.index.as_ref() == Some(&index)
@@ -223,11 +223,18 @@ impl Store {
         let (looked, name) = tokio::join!(look, write(&self.git, &[], &["write-tree"], b"", halt));
         let looked = looked?;
         let name = match name {
-            // Only here does git find out that an object in the index was never written, on a full disk for one. The
-            // index would go on saying that it has been: it is made anew.
-            Err(error @ CheckpointError::Git { .. }) => {
+            // Only here does git find out that an object in the index is not there: it was never written, on a full disk
+            // for one, or went from the repository while it was linked. The index would go on saying that it is: it is
+            // made anew.
+            Err(CheckpointError::Git { command, words }) => {
+                tracing::warn!(%command, %words, "the index of a checkpoint store names what is not there");
                 self.drop_index().await?;
-                return Err(error);
+                left_out = self.catch_up(halt).await?.left_out;
+                let again = write(&self.git, &[], &["write-tree"], b"", halt).await;
+                if again.is_err() {
+                    self.drop_index().await?;
+                }
+                again?.line()
             }
             tree => tree?.line(),
         };

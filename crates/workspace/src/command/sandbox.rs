@@ -99,13 +99,12 @@ pub(super) fn all_hidden(more: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
     real.filter(|path| path.parent().is_some())
 }
 
-/// Bubblewrap's program: where systems have it, else in `PATH`, and there in whole paths only, since others depend on
+/// Bubblewrap's program, in `PATH` as this process was given it, and there in whole paths only, since others depend on
 /// where one is.
 pub(super) fn wrapper() -> Option<PathBuf> {
-    let usual = ["/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin"].map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let named: Vec<PathBuf> = std::env::split_paths(&path).filter(|folder| folder.is_absolute()).collect();
-    usual.into_iter().chain(named).map(|folder| folder.join("bwrap")).find(|program| program.is_file())
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let mut folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    folders.find_map(|folder| Some(folder.join("bwrap")).filter(|program| program.is_file()))
 }
 
 #[cfg(not(target_os = "linux"))]

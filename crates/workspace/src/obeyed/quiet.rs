@@ -4,7 +4,6 @@
 //! So a look is free only in the workspace's own repository, if all that its configuration says is known to run nothing; and
 //! then git is started with what a repository can name switched off all the same, since somebody may change it meanwhile.
 
-use std::fs;
 use std::path::Path;
 
 use super::config::Setting;
@@ -82,7 +81,7 @@ fn is_known(file: &Path) -> bool {
 }
 
 fn has_no_modules(index: &Path) -> bool {
-    match fs::read(index) {
+    match index::open(index).and_then(index::content) {
         Ok(bytes) => index::has_modules(&bytes) == Some(false),
         Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }

@@ -338,3 +338,19 @@ async fn indices_that_come_and_go_while_a_store_is_opened_keep_nobody_from_savin
     stop.store(true, Ordering::Relaxed);
     restless.into_iter().for_each(|thread| thread.join().unwrap());
 }
+
+#[tokio::test]
+async fn an_object_that_is_gone_is_stored_again() {
+    let house = House::new();
+    house.write("a", "kept");
+    house.write("b", "before");
+    let first = house.save().await;
+    let name = String::from_utf8(house.git(&["rev-parse", &format!("{}:a", first.commit)])).unwrap();
+    let (folder, file) = name.trim().split_at(2);
+    fs::remove_file(house.store().join("objects").join(folder).join(file)).unwrap();
+    house.write("b", "after");
+    let saved = house.save().await;
+    assert_eq!(saved.files, 2);
+    assert_eq!(house.git(&["cat-file", "blob", &format!("{}:a", saved.commit)]), b"kept");
+    house.check();
+}

@@ -151,10 +151,7 @@ impl<'a> Reader<'a> {
                 }
                 '&' => self.ampersand(before),
                 '$' => self.expansion(),
-                '`' => {
-                    self.word().is_substituted = true;
-                    self.nested('`');
-                }
+                '`' => self.backticks(false),
                 '(' if self.draft.word.as_ref().is_some_and(|word| word.text.ends_with('=')) => self.nested(')'),
                 '(' => {
                     self.end(before);
@@ -192,7 +189,7 @@ impl<'a> Reader<'a> {
         self.at = end;
     }
 
-    /// Commands inside of a command; the one around them goes on behind them.
+    /// Commands inside of a command, up to a parenthesis; the one around them goes on behind them.
     fn nested(&mut self, until: char) {
         self.line.is_odd = true;
         if self.depth >= DEEPEST {

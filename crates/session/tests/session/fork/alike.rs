@@ -217,8 +217,9 @@ fn rename(value: &mut Value, names: &mut HashMap<String, usize>) {
         Value::Array(list) => list.iter_mut().for_each(|value| rename(value, names)),
         Value::Object(fields) => {
             // Places differ from session to session.
-            fields.remove("first_seq");
-            fields.remove("started");
+            for place in ["first_seq", "placed", "started", "stopped"] {
+                fields.remove(place);
+            }
             for (key, value) in fields {
                 if let ("id" | "turn" | "message", Value::String(id)) = (key.as_str(), &*value) {
                     let next = names.len();

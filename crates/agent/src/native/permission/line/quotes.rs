@@ -26,7 +26,7 @@ impl Reader<'_> {
                     Some(next) => ['\\', next].into_iter().for_each(|letter| self.word().push_quoted(letter)),
                     None => break,
                 },
-                '`' => self.nested('`'),
+                '`' => self.backticks(true),
                 '$' => self.expansion(),
                 letter => self.word().push_quoted(letter),
             }
@@ -45,6 +45,30 @@ impl Reader<'_> {
             Some(_) => self.quoted_with_escapes(),
             None => self.word().push('$'),
         }
+    }
+
+    /// Old-fashioned commands inside of a command. Where they end is settled before they are read: a quote inside does not
+    /// reach beyond.
+    pub(super) fn backticks(&mut self, is_quoted: bool) {
+        self.line.is_odd = true;
+        self.word().is_substituted = true;
+        if self.depth >= DEEPEST {
+            return self.end(self.at);
+        }
+        let mut inside = String::new();
+        while let Some(letter) = self.next().filter(|letter| *letter != '`') {
+            match (letter, self.peek()) {
+                ('\\', Some(next @ ('`' | '\\' | '$'))) => {
+                    self.next();
+                    inside.push(next);
+                }
+                ('\\', Some('"')) if is_quoted => {}
+                (letter, _) => inside.push(letter),
+            }
+        }
+        let mut reader = Reader::new(&inside, self.depth + 1);
+        reader.read(None);
+        self.line.commands.append(&mut reader.line.commands);
     }
 
     /// `$'…'`, in which a backslash keeps a quote from being the last.
@@ -67,7 +91,7 @@ impl Reader<'_> {
                 '\\' => drop(self.next()),
                 '\'' => self.quoted_exactly(),
                 '"' if self.depth < DEEPEST => self.quoted(),
-                '`' => self.nested('`'),
+                '`' => self.backticks(false),
                 '$' if self.depth < DEEPEST => self.expansion(),
                 _ => {}
             }

@@ -49,6 +49,9 @@ fn what_is_more_than_words_is_odd() {
         ("echo $(a $(b \")\"))", &[r"b \)", "a ''", "echo ''"]),
         ("echo `rm x`", &["rm x", "echo ''"]),
         ("echo \"`rm x`\"", &["rm x", "echo ''"]),
+        // A quote inside does not reach beyond.
+        ("echo `'` | rm x", &["''", "echo ''", "rm x"]),
+        ("echo \"`\"` | rm x\"", &["''", "echo \\ \\|\\ rm\\ x"]),
         ("echo $(rm x", &["rm x", "echo ''"]),
         ("echo ${x:- #}; rm x", &["echo ''", "rm x"]),
         (r"echo $'\''; rm x #'", &["echo ''", "rm x"]),
