@@ -284,7 +284,8 @@ fn a_sandbox_that_is_slow_to_set_up_takes_nothing_of_the_time() {
     if shell(Level::Bubblewrap).is_none() {
         return;
     }
-    let slow = tempfile::tempdir().unwrap();
+    // Not among the temporary ones, which commands may change.
+    let slow = tempfile::tempdir_in(std::env::var("HOME").unwrap()).unwrap();
     // Written by another process: what is open for writing in this one cannot be run.
     let script = r#"real=$(command -v bwrap); printf '#!/bin/sh\nsleep 2\nexec %s "$@"\n' "$real" >slow; chmod +x slow; mv slow bwrap"#;
     assert!(Command::new("sh").args(["-c", script]).current_dir(slow.path()).status().unwrap().success());
