@@ -224,7 +224,7 @@ export type FileStat = { path: string, operation: FileOperation,
  */
 added: number, removed: number, 
 /**
- * A [`FileChanged`] of the turn told of it.
+ * A `FileChanged` of the turn told of it.
  */
 told?: boolean, };
 
@@ -409,7 +409,7 @@ export type Overwrite = "nothing" | { "these": Array<string> } | "all";
 
 export type Parent = { session: SessionId, kind: ParentKind, 
 /**
- * A fork has the facts of its parent up to this one, copied; see [`SessionForked`].
+ * A fork has the facts of its parent up to this one, copied; see `SessionForked`.
  */
 at?: number, 
 /**

@@ -34,7 +34,7 @@ pub struct FileStat {
     /// Lines; none are counted in a file that is no text.
     pub added: u64,
     pub removed: u64,
-    /// A [`FileChanged`] of the turn told of it.
+    /// A `FileChanged` of the turn told of it.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub told: bool,
 }
@@ -94,7 +94,7 @@ pub struct Model {
 pub struct Parent {
     pub session: SessionId,
     pub kind: ParentKind,
-    /// A fork has the facts of its parent up to this one, copied; see [`SessionForked`].
+    /// A fork has the facts of its parent up to this one, copied; see `SessionForked`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub at: Option<u64>,
     /// A subagent works for this call of its parent.
@@ -119,7 +119,7 @@ pub enum Stop {
     MaxTurnRequests,
     Refusal,
     Cancelled,
-    /// A [`Failed`] fact says why.
+    /// A `Failed` fact says why.
     Failed,
     /// The server stopped in the middle of the turn.
     Interrupted,
