@@ -232,7 +232,7 @@ impl No {
                 "403 Forbidden",
                 format!(
                     "Tolka: {host} is an address of this machine or of its own network. Commands reach such a place only \
-                     where the list names it with its port: `network` in the [sandbox] part of tolka.toml."
+                     where the list names its address and port: `network` in the [sandbox] part of tolka.toml."
                 ),
             ),
             No::Full => (
